@@ -1,0 +1,107 @@
+#include "decline.h"
+
+#include "measure.h"
+#include "ticks.h"
+
+enum { block = 200, max_blocks = 2000 };
+
+typedef struct {
+  MPI_Comm self, world, inter; /* inter: null with a single rank */
+  float in[2], out[2];
+} Place;
+
+/* One block of calls on each side. */
+#define BOTH_SIDES(name, CALL)                  \
+  static void name##_mpi(Place* at) {           \
+    (void)at;                                   \
+    for (int i = 0; i < block; ++i) MPI_##CALL; \
+  }                                             \
+  static void name##_pmpi(Place* at) {          \
+    (void)at;                                   \
+    for (int i = 0; i < block; ++i) PMPI_##CALL; \
+  }
+
+BOTH_SIDES(send_nowhere, Send(at->in, 1, MPI_FLOAT, MPI_PROC_NULL, 0, at->self))
+BOTH_SIDES(barrier_self, Barrier(at->self))
+BOTH_SIDES(bcast_self, Bcast(at->in, 2, MPI_FLOAT, 0, at->self))
+BOTH_SIDES(allreduce_self, Allreduce(at->in, at->out, 2, MPI_FLOAT, MPI_SUM, at->self))
+BOTH_SIDES(gather_self, Gather(at->in, 2, MPI_FLOAT, at->out, 2, MPI_FLOAT, 0, at->self))
+BOTH_SIDES(barrier_world, Barrier(at->world))
+BOTH_SIDES(allreduce_world, Allreduce(at->in, at->out, 2, MPI_FLOAT, MPI_SUM, at->world))
+BOTH_SIDES(barrier_inter, Barrier(at->inter))
+
+typedef enum { on_self, on_world, on_inter } Where;
+
+typedef struct {
+  const char* name;
+  Where where;
+  void (*run[sides])(Place*);
+} Case;
+
+static const Case cases[] = {
+    {"Send to MPI_PROC_NULL", on_self, {send_nowhere_mpi, send_nowhere_pmpi}},
+    {"Barrier, MPI_COMM_SELF", on_self, {barrier_self_mpi, barrier_self_pmpi}},
+    {"Bcast 8 B, MPI_COMM_SELF", on_self, {bcast_self_mpi, bcast_self_pmpi}},
+    {"Allreduce 8 B, MPI_COMM_SELF", on_self, {allreduce_self_mpi, allreduce_self_pmpi}},
+    {"Gather 8 B, MPI_COMM_SELF", on_self, {gather_self_mpi, gather_self_pmpi}},
+    {"Barrier, all ranks", on_world, {barrier_world_mpi, barrier_world_pmpi}},
+    {"Allreduce 8 B, all ranks", on_world, {allreduce_world_mpi, allreduce_world_pmpi}},
+    {"Barrier, intercommunicator", on_inter, {barrier_inter_mpi, barrier_inter_pmpi}},
+};
+
+/* Nanoseconds a call of one block. */
+static double block_ns(const Case* c, int side, Place* at) {
+  uint64_t from = ticks();
+  c->run[side](at);
+  return ticks_to_ns(ticks() - from) / block;
+}
+
+static unsigned blocks_for(const Case* c, double budget_ms, Place* at) {
+  double pair = 0;
+  for (int warm = 0; warm < 3; ++warm) pair = (block_ns(c, side_mpi, at) + block_ns(c, side_pmpi, at)) * block;
+  double blocks = budget_ms * 1e6 / pair;
+  unsigned count = blocks < 20 ? 20 : blocks > max_blocks ? max_blocks : (unsigned)blocks;
+  PMPI_Bcast(&count, 1, MPI_UNSIGNED, 0, at->world);
+  return count;
+}
+
+static void measure_case(const Case* c, double budget_ms, int report, FILE* json, Place* at) {
+  static double ns[sides][max_blocks];
+  unsigned blocks = blocks_for(c, budget_ms, at);
+  for (unsigned k = 0; k < 2 * blocks; ++k) {
+    int side = (k ^ (k >> 1)) & 1;
+    ns[side][k / 2] = block_ns(c, side, at);
+  }
+  if (!report) return;
+  double mpi = summarise(ns[side_mpi], blocks).median_us, pmpi = summarise(ns[side_pmpi], blocks).median_us;
+  printf("%-30s %10.1f %10.1f %10.1f\n", c->name, mpi, pmpi, mpi - pmpi);
+  fflush(stdout);
+  if (json)
+    fprintf(json, "{\"kind\":\"decline\",\"call\":\"%s\",\"mpi_ns\":%.2f,\"pmpi_ns\":%.2f,\"extra_ns\":%.2f,\"blocks\":%u}\n",
+            c->name, mpi, pmpi, mpi - pmpi, blocks);
+}
+
+static MPI_Comm intercommunicator(MPI_Comm comm, int rank, int ranks) {
+  MPI_Comm half, inter = MPI_COMM_NULL;
+  if (ranks < 2) return inter;
+  MPI_Comm_split(comm, rank % 2, rank, &half);
+  MPI_Intercomm_create(half, 0, comm, 1 - rank % 2, 7, &inter);
+  MPI_Comm_free(&half);
+  return inter;
+}
+
+static int applies(const Case* c, const Place* at, int accelerating) {
+  if (c->where == on_inter) return at->inter != MPI_COMM_NULL;
+  return c->where == on_self || (at->inter != MPI_COMM_NULL && !accelerating);
+}
+
+void measure_declining(MPI_Comm comm, double budget_ms, int accelerating, FILE* json) {
+  int rank, ranks;
+  PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &ranks);
+  Place at = {MPI_COMM_SELF, comm, intercommunicator(comm, rank, ranks), {1, 2}, {0, 0}};
+  if (rank == 0) printf("%-30s %10s %10s %10s\n", "ns per call", "MPI_X", "PMPI_X", "extra");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
+    if (applies(&cases[i], &at, accelerating)) measure_case(&cases[i], budget_ms, rank == 0, json, &at);
+  if (at.inter != MPI_COMM_NULL) MPI_Comm_free(&at.inter);
+}

@@ -1,0 +1,95 @@
+#include "start_line.h"
+
+#include <sched.h>
+
+#include "ticks.h"
+
+enum { polls_before_yield = 100, lead_ns = 500, round_trips = 2000, tries = 5 };
+
+static void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+int start_line_open(StartLine* line, MPI_Comm comm, int yielding) {
+  MPI_Comm node;
+  int ranks, rank, on_node;
+  PMPI_Comm_size(comm, &ranks);
+  PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  PMPI_Comm_size(node, &on_node);
+  PMPI_Comm_rank(node, &rank);
+  if (on_node != ranks) {
+    PMPI_Comm_free(&node);
+    return -1;
+  }
+  char* base;
+  MPI_Aint size;
+  int unit;
+  MPI_Aint mine = rank == 0 ? (MPI_Aint)sizeof(StartLineShared) + 128 : 0;
+  PMPI_Win_allocate_shared(mine, 1, MPI_INFO_NULL, node, &base, &line->window);
+  PMPI_Win_shared_query(line->window, 0, &size, &unit, &base);
+  /* Pages are mapped at page borders in every process, so the rounded address is the same place on all ranks. */
+  line->shared = (StartLineShared*)(((uintptr_t)base + 127) / 128 * 128);
+  line->ranks = (unsigned)ranks;
+  line->yielding = yielding;
+  if (rank == 0) {
+    atomic_store(&line->shared->arrived, 0);
+    atomic_store(&line->shared->generation, 0);
+    atomic_store(&line->shared->there, 0);
+    atomic_store(&line->shared->back, 0);
+  }
+  PMPI_Barrier(node);
+  PMPI_Comm_free(&node);
+  return 0;
+}
+
+void start_line_close(StartLine* line) { PMPI_Win_free(&line->window); }
+
+void start_line_wait(StartLine* line) {
+  StartLineShared* shared = line->shared;
+  unsigned generation = atomic_load_explicit(&shared->generation, memory_order_acquire);
+  if (atomic_fetch_add(&shared->arrived, 1) + 1 == line->ranks) {
+    atomic_store_explicit(&shared->arrived, 0, memory_order_relaxed);
+    uint64_t lead = ticks_ns > 0 ? (uint64_t)(lead_ns / ticks_ns) : lead_ns;
+    atomic_store_explicit(&shared->start, ticks() + lead, memory_order_relaxed);
+    atomic_store_explicit(&shared->generation, generation + 1, memory_order_release);
+  } else {
+    unsigned polls = 0;
+    while (atomic_load_explicit(&shared->generation, memory_order_acquire) == generation) {
+      relax();
+      if (line->yielding && ++polls % polls_before_yield == 0) sched_yield();
+    }
+  }
+  if (line->yielding) return;
+  uint64_t start = atomic_load_explicit(&shared->start, memory_order_relaxed);
+  while (ticks() < start) {
+  }
+}
+
+/* Rank 0 throws, rank 1 returns: `from` is followed by `to` once per round trip. */
+static void play(atomic_uint* to, atomic_uint* from, int throws) {
+  unsigned ball = atomic_load(to);
+  for (int trip = 0; trip < round_trips; ++trip) {
+    ++ball;
+    if (throws) atomic_store_explicit(to, ball, memory_order_release);
+    while (atomic_load_explicit(from, memory_order_acquire) != ball) relax();
+    if (!throws) atomic_store_explicit(to, ball, memory_order_release);
+  }
+}
+
+double start_line_hop_ns(StartLine* line, int rank) {
+  if (line->yielding || line->ranks < 2) return 0;
+  double best = 0;
+  for (int try = 0; try < tries; ++try) {
+    start_line_wait(line);
+    uint64_t from = ticks();
+    if (rank == 0) play(&line->shared->there, &line->shared->back, 1);
+    if (rank == 1) play(&line->shared->back, &line->shared->there, 0);
+    double took = ticks_to_ns(ticks() - from) / round_trips / 2;
+    if (try == 0 || took < best) best = took;
+  }
+  return best;
+}

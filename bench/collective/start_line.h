@@ -1,0 +1,36 @@
+/* The start line: a barrier that is not the measured library's, so that both sides of a comparison start balanced and
+ * nothing of the library is in motion when they do. One node only. */
+#ifndef BENCH_START_LINE_H
+#define BENCH_START_LINE_H
+
+#include <mpi.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+typedef struct {
+  _Alignas(128) atomic_uint arrived;
+  _Alignas(128) atomic_uint generation;
+  _Atomic uint64_t start; /* the tick at which all go, where every rank has a core */
+  _Alignas(128) atomic_uint there;
+  _Alignas(128) atomic_uint back;
+} StartLineShared;
+
+typedef struct {
+  StartLineShared* shared;
+  MPI_Win window;
+  unsigned ranks;
+  int yielding; /* more ranks than cores: give the core away while waiting, and go at once when released */
+} StartLine;
+
+/* Collective over `comm`. Returns 0, or -1 when the ranks do not share a node. */
+int start_line_open(StartLine* line, MPI_Comm comm, int yielding);
+void start_line_close(StartLine* line);
+
+/* Returns on all ranks together: within some ten nanoseconds where each has a core. */
+void start_line_wait(StartLine* line);
+
+/* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of a few
+ * tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */
+double start_line_hop_ns(StartLine* line, int rank);
+
+#endif

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""What ./dev bench does: builds the benchmark for each MPI, measures Stretto against the peers and what declining costs,
+and writes bench/results/<machine>/. Quiet the machine first; the full run takes a quarter of an hour, --quick two minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "collective"))
+
+import launchers  # noqa: E402
+import machine  # noqa: E402
+import peers  # noqa: E402
+
+INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
+
+
+def make_say() -> Callable[[str], None]:
+    """Prints a line of progress; in colour where rich is installed."""
+    try:
+        from rich.console import Console
+    except ImportError:
+        return lambda text: print(text, flush=True)
+    console = Console(highlight=False)
+    return lambda text: console.print(text, style="red" if "FAILED" in text else None, markup=False)
+
+
+def build(say: Callable[[str], None]) -> None:
+    """build/bench/<mpi>/collective_bench for each MPI with a compiler; Intel MPI runs MPICH's."""
+    sources = sorted((HERE / "collective").glob("*.c"))
+    newest = max(path.stat().st_mtime for path in (HERE / "collective").glob("*.[ch]"))
+    for peer in launchers.PEERS:
+        compiler = peer.home / "bin/mpicc"
+        program = launchers.ROOT / "build/bench" / peer.binary / "collective_bench"
+        if not compiler.exists() or (program.exists() and program.stat().st_mtime > newest):
+            continue
+        program.parent.mkdir(parents=True, exist_ok=True)
+        say(f"building {program.relative_to(launchers.ROOT)}")
+        flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow"]
+        subprocess.run([compiler, *flags, *sources, "-ldl", "-o", program], check=True)
+
+
+def ensure_intel(say: Callable[[str], None]) -> None:
+    """Intel MPI from its wheel, in .peers/impi. Without a network the other peers are measured alone."""
+    intel = next(peer for peer in launchers.PEERS if peer.key == "intel")
+    if intel.available():
+        return
+    say(f"installing {INTEL} into {intel.home.relative_to(launchers.ROOT)}")
+    made = subprocess.run([sys.executable, "-m", "venv", intel.home])
+    if made.returncode == 0:
+        made = subprocess.run([intel.home / "bin/pip", "install", "--quiet", "--no-deps", INTEL])
+    if made.returncode:
+        say("FAILED: Intel MPI could not be installed; going on without it")
+
+
+def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]) -> list[dict]:
+    """What calls cost that Stretto sees and leaves to MPI: on one rank, and on two with acceleration off."""
+    found = []
+    for peer in launchers.PEERS:
+        preload = folder / peer.preload
+        if peer.key not in peers.tables.HOSTS or not peer.available() or not preload.exists():
+            continue
+        for how, ranks, settings in (("1 rank", 1, {}), ("2 ranks, acceleration off", 2, {"STRETTO_ACCELERATE": "off"})):
+            try:
+                lines = launchers.run(peer, peer.configs[0], ranks, machine.cores(), ["--decline", "--budget", str(budget_ms)],
+                                      stretto=preload, settings=settings)
+            except launchers.RunFailed as why:
+                say(f"declining, {peer.title}, {how}: FAILED: {why}")
+                continue
+            found += [{**line, "host": peer.title, "how": how} for line in lines if line["kind"] == "decline"]
+            say(f"declining, {peer.title}, {how}: done")
+    return found
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few sizes, one repeat, each peer's first settings: about two minutes")
+    parser.add_argument("--ranks", default="2,4,8", help="rank counts (default: 2,4,8)")
+    parser.add_argument("--repeats", type=int, help="how often each run is repeated (default: 3; --quick: 1)")
+    parser.add_argument("--peers-only", action="store_true", help="measure the peers without Stretto, into peers.md")
+    parser.add_argument("--preloads", type=Path, help="folder with the preload libraries (default: the newest build)")
+    parser.add_argument("--output", type=Path, help="folder for the results (default: bench/results/<machine>)")
+    return parser.parse_args()
+
+
+def options_from(args: argparse.Namespace, say: Callable[[str], None]) -> peers.Options:
+    options = peers.Options([int(r) for r in args.ranks.split(",")], args.repeats or (1 if args.quick else 3), say=say)
+    if args.quick:
+        options.sizes, options.budget_ms, options.most_shared = peers.QUICK_SIZES, 40, 256 << 10
+    if not args.peers_only:
+        options.preloads = args.preloads or peers.find_preloads()
+        if not options.preloads:
+            sys.exit("bench: no preload libraries: run ./dev build first, or measure the peers alone with --peers-only")
+    return options
+
+
+def main() -> int:
+    peers.end_on_termination()
+    args, say = parse(), make_say()
+    if not any(peer.available() for peer in launchers.PEERS):
+        sys.exit("bench: no MPI under .mpi: run ./dev setup first")
+    if os.getloadavg()[0] > 0.5 * machine.cores():
+        say(f"note: the machine is busy (load {os.getloadavg()[0]:.1f}); results will be noisy")
+    began = time.monotonic()
+    ensure_intel(say)
+    build(say)
+    options = options_from(args, say)
+    declining = measure_declining(options.preloads, 20 if args.quick else 200, say) if options.preloads else []
+    runs, failures = peers.measure(options)
+    if not runs:
+        sys.exit("bench: no run succeeded")
+    page, document = peers.report(options, runs, failures, declining, " ".join(["bench/run.py", *sys.argv[1:]]))
+    stem = ("peers" if args.peers_only else "collectives") + ("-quick" if args.quick else "")
+    folder = (args.output or peers.results_folder()).resolve()
+    for path in peers.write(folder, stem, page, document):
+        say(f"wrote {path.relative_to(launchers.ROOT) if path.is_relative_to(launchers.ROOT) else path}")
+    say(f"{len(runs)} runs in {time.monotonic() - began:.0f} s" + (f", {len(failures)} FAILED" if failures else ""))
+    wrong = sum(cell["wrong"] for cell in document["cells"])
+    if wrong:
+        say(f"FAILED: {wrong} wrong result elements; see the JSON file")
+    return 1 if failures or wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

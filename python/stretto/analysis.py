@@ -1,0 +1,197 @@
+"""From the records of a job's ranks to its summary: totals per collective and per function, and who is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from stretto import record
+
+SCHEMA = 1  # of the JSON forms; docs/commands.md describes them
+_COLLECTIVE = re.compile(
+    r"MPI_(Ineighbor_|Neighbor_|I)?"
+    r"(barrier|bcast|reduce|allreduce|gatherv?|scatterv?|allgatherv?|alltoall[vw]?|reduce_scatter(_block)?|scan|exscan)"
+    r"(_init)?(_c)?",
+    re.IGNORECASE,
+)
+# Calls that last as long as starting and ending a job does: no communication of the program.
+LIFE = re.compile(r"MPI_(Init|Init_thread|Finalize|Abort|Session_init|Session_finalize)")
+
+
+@dataclass(slots=True)
+class Rank:
+    """One rank: how far it came, and its time in MPI between MPI_Init and MPI_Finalize."""
+
+    rank: int
+    pid: int
+    state: str
+    accelerating: bool
+    verdict: str
+    host: str
+    mpi_library: str
+    mpi_seconds: float
+    collective_seconds: float
+    running_seconds: float  # from the end of MPI_Init to the begin of MPI_Finalize, or as far as the rank is known to have run
+
+    @property
+    def finished(self) -> bool:
+        return self.state == "finalized"
+
+
+@dataclass(slots=True)
+class Collective:
+    """One kind of collective, added up over the ranks."""
+
+    calls: int = 0
+    accelerated_calls: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    algorithms: dict[str, int] = field(default_factory=dict)
+    declines: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def accelerated_share(self) -> float:
+        return self.accelerated_calls / self.calls if self.calls else 0.0
+
+
+@dataclass(slots=True)
+class Function:
+    calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Summary:
+    """A job's summary; the totals are sums over its ranks."""
+
+    ranks: list[Rank] = field(default_factory=list)
+    collectives: dict[str, Collective] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    processes: int = 0  # that left a record, ranks or not
+    world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed
+    missing: list[int] = field(default_factory=list)  # ranks of the world without a record
+    problems: list[str] = field(default_factory=list)  # records that could not be read, or not wholly
+
+    @property
+    def calls(self) -> int:
+        return sum(function.calls for function in self.functions.values())
+
+    @property
+    def mpi_seconds(self) -> float:
+        return sum(rank.mpi_seconds for rank in self.ranks)
+
+    @property
+    def collective_seconds(self) -> float:
+        return sum(rank.collective_seconds for rank in self.ranks)
+
+    @property
+    def mpi_share(self) -> float:
+        """Of the ranks' time between MPI_Init and MPI_Finalize, the part spent in MPI calls; 0 where it is not known."""
+        running = sum(rank.running_seconds for rank in self.ranks)
+        return self.mpi_seconds / running if running > 0 else 0.0
+
+
+def read_folder(folder: Path) -> tuple[list[record.Record], list[str]]:
+    """All records in a folder, and one line for each that could not be read wholly."""
+    records, problems = [], []
+    for path in sorted(folder.glob("*.record")):
+        try:
+            found = record.read(path)
+        except record.RecordError as error:
+            problems.append(str(error))
+            continue
+        records.append(found)
+        if found.problem:
+            problems.append(f"{path}: {found.problem}")
+    return records, problems
+
+
+def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), end_ns: int = 0) -> Summary:
+    """The job's summary. `end_ns`: when the job was over, on this machine's monotonic clock, for ranks that were killed.
+
+    Processes that loaded Stretto but never came to MPI_Init (a shell between launcher and program, say) are no ranks.
+    """
+    all_records = list(records)
+    ranks = sorted((r for r in all_records if r.world_rank >= 0), key=lambda r: (r.world_rank, r.pid))
+    summary = Summary(processes=len(all_records), problems=list(problems))
+    # Clocks of one machine tick alike: a rank killed before its second clock reading borrows the others' rate.
+    rates = [rate for rate in (r.seconds_per_tick() for r in all_records) if rate > 0]
+    common_rate = median(rates) if rates else 0.0
+    for one in ranks:
+        _add(summary, one, one.seconds_per_tick() or common_rate, end_ns)
+    sizes = {one.world_size for one in ranks}
+    if len(sizes) == 1:
+        summary.world_size = sizes.pop()
+        present = {one.world_rank for one in ranks}
+        summary.missing = [rank for rank in range(min(summary.world_size, 1 << 20)) if rank not in present]
+    return summary
+
+
+def _add(summary: Summary, one: record.Record, rate: float, end_ns: int) -> None:
+    mpi_ticks = collective_ticks = 0
+    for name, count in one.functions.items():
+        function = summary.functions.setdefault(name, Function())
+        function.calls += count.calls
+        function.seconds += count.ticks * rate
+        mpi_ticks += 0 if LIFE.fullmatch(name) else count.ticks
+        collective_ticks += count.ticks if _COLLECTIVE.fullmatch(name) else 0
+    for name, kind in one.kinds.items():
+        _add_kind(summary.collectives.setdefault(name, Collective()), kind, rate)
+    end = one.finalize_ns or max(one.last_ns, end_ns)
+    running = (end - one.init_ns) * 1e-9 if 0 < one.init_ns < end else 0.0
+    mpi, collective = mpi_ticks * rate, collective_ticks * rate
+    names = (one.accelerating, one.verdict, one.host, one.mpi_library)
+    summary.ranks.append(Rank(one.world_rank, one.pid, one.stage, *names, mpi, collective, running))
+
+
+def _add_kind(into: Collective, kind: record.KindCount, rate: float) -> None:
+    into.calls += kind.accelerated_calls + kind.declined_calls
+    into.accelerated_calls += kind.accelerated_calls
+    into.bytes += kind.accelerated_bytes + kind.declined_bytes
+    into.seconds += (kind.accelerated_ticks + kind.declined_ticks) * rate
+    for name, calls in kind.algorithms.items():
+        into.algorithms[name] = into.algorithms.get(name, 0) + calls
+    for reason, calls in kind.declines.items():
+        into.declines[reason] = into.declines.get(reason, 0) + calls
+
+
+def as_json(summary: Summary) -> dict[str, Any]:
+    """The parts of the JSON summary that come from the records."""
+    return {
+        "world_size": summary.world_size,
+        "mpi_seconds": summary.mpi_seconds,
+        "mpi_share": summary.mpi_share,
+        "ranks": [
+            {
+                "rank": rank.rank,
+                "pid": rank.pid,
+                "host": rank.host,
+                "state": rank.state,
+                "accelerating": rank.accelerating,
+                "verdict": rank.verdict,
+                "mpi_library": rank.mpi_library,
+                "mpi_seconds": rank.mpi_seconds,
+                "running_seconds": rank.running_seconds,
+            }
+            for rank in summary.ranks
+        ],
+        "missing_ranks": summary.missing,
+        "problems": summary.problems,
+        "collectives": {
+            name: {
+                "calls": one.calls,
+                "accelerated_calls": one.accelerated_calls,
+                "accelerated_share": one.accelerated_share,
+                "bytes": one.bytes,
+                "seconds": one.seconds,
+                "algorithms": one.algorithms,
+                "declines": one.declines,
+            }
+            for name, one in summary.collectives.items()
+        },
+        "functions": {name: {"calls": one.calls, "seconds": one.seconds} for name, one in sorted(summary.functions.items())},
+    }

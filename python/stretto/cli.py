@@ -1,0 +1,220 @@
+"""The `stretto` command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto import __version__, preload, report, session
+from stretto.comparison import compare as compare_runs
+from stretto.errors import StrettoError
+from stretto.launchers import Style
+from stretto.machine import examine
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Speeds up the collectives of unmodified MPI programs and shows where their communication time goes.",
+)
+
+
+class Switch(str, Enum):
+    on = "on"
+    off = "off"
+
+
+class Abi(str, Enum):
+    ompi = "ompi"
+    ompi4 = "ompi4"
+    mpich = "mpich"
+    abi = "abi"
+
+
+MpiOption = Annotated[
+    Abi | None,
+    typer.Option(
+        "--mpi",
+        help="The program's MPI, where it cannot be found out: Open MPI 5 or 4, MPICH or Intel MPI, the MPI standard ABI.",
+    ),
+]
+LibraryOption = Annotated[
+    Path | None, typer.Option("--library", metavar="FILE", help="Preload this library instead of the installed one.")
+]
+Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="-- LAUNCHER ...")]
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    settings: Annotated[bool, typer.Option("--settings", help="Print the environment variables Stretto reads and exit.")] = False,
+) -> None:
+    if version:
+        print(f"stretto {__version__}")
+    elif settings:
+        show_settings()
+    elif context.invoked_subcommand is None:
+        print(context.get_help())
+        raise typer.Exit(2)
+
+
+def _command_after_dashes(context: typer.Context, stray: list[str] | None, name: str) -> list[str]:
+    command: list[str] = context.obj or []
+    if stray:
+        raise _dashes_missing(name)
+    if not command:
+        raise StrettoError(f"nothing after --: write stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+    return command
+
+
+def _dashes_missing(name: str) -> StrettoError:
+    return StrettoError(f"put -- before the launcher: stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+
+
+def _check_writable(path: Path | None) -> None:
+    """Before a long run rather than after it."""
+    if path is None:
+        return
+    existed = path.exists()
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
+    if not existed:
+        path.unlink()
+
+
+def _write_json(path: Path | None, value: dict[str, Any]) -> None:
+    if path is None:
+        return
+    try:
+        path.write_text(json.dumps(value, indent=2) + "\n")
+    except OSError as error:
+        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _explain_root(result: session.Result) -> None:
+    plan = result.plan
+    allowed = "--allow-run-as-root" in plan.command or "OMPI_ALLOW_RUN_AS_ROOT" in os.environ
+    if plan.launcher.style is Style.OPENMPI and os.geteuid() == 0 and not allowed and not result.summary.ranks:
+        report.say("Open MPI does not start programs as root unless told so: see --allow-run-as-root in the message above")
+
+
+def _report(result: session.Result, summary: Path | None) -> None:
+    outcome = result.outcome
+    _explain_root(result)
+    report.print_summary(result.summary, outcome.wall_seconds, outcome.exit_code, result.plan.accelerate, sys.stderr)
+    _write_json(summary, result.as_json())
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    stray: Stray = None,
+    summary: Annotated[Path | None, typer.Option("--summary", metavar="FILE", help="Write the summary as JSON too.")] = None,
+    accelerate: Annotated[Switch | None, typer.Option("--accelerate", help="off: count the calls, take over none.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+) -> None:
+    """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.
+
+    The launcher is mpirun, mpiexec or srun, of Open MPI, MPICH, Intel MPI or Slurm. The exit code is the launcher's.
+    """
+    command = _command_after_dashes(context, stray, "run")
+    plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library)
+    if plan.warning:
+        report.say(plan.warning)
+    if dry_run:
+        print(shlex.join(plan.rewritten(None)))
+        return
+    _check_writable(summary)
+    result = session.execute(plan)
+    _report(result, summary)
+    raise typer.Exit(result.outcome.exit_code)
+
+
+@app.command()
+def compare(
+    context: typer.Context,
+    stray: Stray = None,
+    repeats: Annotated[int, typer.Option("-n", "--repeats", min=1, help="Runs of each kind.")] = 3,
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the comparison as JSON too.")] = None,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+) -> None:
+    """Run an MPI command plainly and under Stretto in turn, and print both: stretto compare -- mpirun -n 4 PROGRAM.
+
+    The plain runs are observed (as by run --accelerate off), so that their time in communication is known.
+    """
+    command = _command_after_dashes(context, stray, "compare")
+    _check_writable(output)
+    abi = mpi and mpi.value
+
+    def one(accelerate: str) -> session.Result:
+        return session.execute(session.plan(command, accelerate, abi, library))
+
+    comparison, last = compare_runs(command, repeats, one)
+    if last.outcome.exit_code:
+        _report(last, None)
+        report.say(f"run {len(comparison.runs)} ({comparison.runs[-1].mode}) failed with exit code {last.outcome.exit_code}")
+    else:
+        report.print_comparison(comparison, sys.stdout)
+        for line in report.warnings(last.summary, 0):
+            report.say(line)
+    _write_json(output, comparison.as_json())
+    raise typer.Exit(last.outcome.exit_code)
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prefix: Annotated[
+        list[Path] | None, typer.Option("--prefix", metavar="FOLDER", help="Look for an MPI here too (repeat freely).")
+    ] = None,
+) -> None:
+    """Tell what this machine offers to Stretto, and what to do about what is missing."""
+    findings = examine(prefix or [])
+    if as_json:
+        print(json.dumps({"schema": 1, "findings": [one.as_json() for one in findings]}, indent=2))
+    else:
+        report.print_findings(findings, sys.stdout)
+
+
+@app.command("settings")
+def show_settings() -> None:
+    """Print the environment variables that Stretto reads."""
+    report.print_settings(preload.settings(), sys.stdout)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; what stands after the first -- is the user's, untouched. Every failure is one line."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    dashes = words.index("--") if "--" in words else len(words)
+    own, command = words[:dashes], words[dashes + 1 :]
+    try:
+        if own and own[0] in ("run", "compare") and dashes == len(words) and "--help" not in own:
+            raise _dashes_missing(own[0])
+        return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
+    except StrettoError as error:
+        report.say(str(error))
+        return error.exit_code
+    except Exception as error:
+        # A wrong option or value: typer's own exceptions, which have no common public base class.
+        explain = getattr(error, "format_message", None)
+        if explain is None:
+            raise
+        report.say(f"{explain()} (stretto --help)")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

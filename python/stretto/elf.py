@@ -1,0 +1,54 @@
+"""Which shared libraries an ELF file asks for: enough to see which MPI a program is linked with."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import BinaryIO
+
+_PT_LOAD, _PT_DYNAMIC = 1, 2
+_DT_NEEDED, _DT_STRTAB, _DT_STRSZ = 1, 5, 10
+_MOST = 1 << 24  # bytes of a table that is read; more is taken for damage
+
+
+def needed(path: Path) -> list[str]:
+    """DT_NEEDED of a 64-bit little-endian ELF file; empty for anything else, static programs and damaged files included."""
+    try:
+        with path.open("rb") as file:
+            return _needed(file)
+    except (OSError, struct.error, ValueError, OverflowError):
+        return []
+
+
+def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+    if size > _MOST:
+        raise ValueError("table too long")
+    file.seek(offset)
+    return file.read(size)
+
+
+def _needed(file: BinaryIO) -> list[str]:
+    ident = _at(file, 0, 64)
+    if ident[:6] != b"\x7fELF\x02\x01":
+        return []
+    (table,) = struct.unpack_from("<Q", ident, 32)
+    entry_size, entries = struct.unpack_from("<HH", ident, 54)
+    if entry_size != 56:
+        return []
+    # Of each program header: type, (flags), offset, address, (physical address), size in the file.
+    headers = [row[0:1] + row[2:4] + row[5:6] for row in struct.iter_unpack("<IIQQQQQQ", _at(file, table, 56 * entries))]
+    dynamic = next((_at(file, offset, size) for kind, offset, _, size in headers if kind == _PT_DYNAMIC), b"")
+    tags = list(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
+    values = dict(tags)
+    if _DT_STRTAB not in values:
+        return []
+    address = values[_DT_STRTAB]
+    for kind, offset, start, size in headers:
+        if kind == _PT_LOAD and start <= address < start + size:
+            names = _at(file, offset + address - start, values.get(_DT_STRSZ, 0))
+            return [_name(names, value) for tag, value in tags if tag == _DT_NEEDED]
+    return []
+
+
+def _name(table: bytes, at: int) -> str:
+    return table[at : table.index(b"\0", at)].decode("utf-8", "replace")

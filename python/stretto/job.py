@@ -1,0 +1,105 @@
+"""Runs the launcher: signals passed on, exit code kept, and a private folder for the ranks' records."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stretto.errors import StrettoError
+
+_PREFIX = "stretto-run-"
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_SI_KERNEL = 0x80  # the terminal sent it, to the whole foreground group: the launcher has it already
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    exit_code: int  # of the launcher; 128 + signal where a signal ended it
+    wall_seconds: float
+    end_ns: int  # CLOCK_MONOTONIC
+
+
+def job_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _start_time(pid: int) -> str:
+    """When a process began, in clock ticks since boot; empty where there is no such process. With the pid it is unique."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+@contextlib.contextmanager
+def record_folder() -> Iterator[Path]:
+    """A folder that only this user reads, removed at the end. Those of commands that were killed go as well."""
+    base = Path(tempfile.gettempdir())
+    _remove_stale(base)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{_start_time(os.getpid())}-", dir=base))
+    except OSError as error:
+        raise StrettoError(f"no folder for the records in {base}: {error.strerror} (set TMPDIR)") from None
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_stale(base: Path) -> None:
+    for folder in base.glob(f"{_PREFIX}*"):
+        pid, _, rest = folder.name.removeprefix(_PREFIX).partition("-")
+        start = rest.partition("-")[0]
+        try:
+            mine = folder.lstat().st_uid == os.geteuid() and not folder.is_symlink()
+        except OSError:
+            continue
+        if mine and pid.isdigit() and _start_time(int(pid)) != start:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def run(program: Path, command: Sequence[str], env: Mapping[str, str]) -> Outcome:
+    """Runs `program` as `command` to its end, with this process's standard streams. Signals sent to this process reach it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where a parent ignores it, no exit code could be had
+    watched = {*_FORWARDED, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    begin = time.monotonic_ns()
+    try:
+        # Python ignores SIGPIPE; the launcher gets the default back, and the signals that were open before.
+        restored = {signal.SIGPIPE, signal.SIGXFSZ}
+        try:
+            pid = os.posix_spawn(program, list(command), dict(env), setsigmask=before, setsigdef=restored)
+        except OSError as error:
+            raise StrettoError(f"{program} cannot be started: {error.strerror}", 126) from None
+        status = _wait(pid, watched)
+    finally:
+        _drop_pending()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    end = time.monotonic_ns()
+    code = os.waitstatus_to_exitcode(status)
+    return Outcome(code if code >= 0 else 128 - code, (end - begin) * 1e-9, end)
+
+
+def _wait(pid: int, watched: set[signal.Signals]) -> int:
+    while True:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done == pid:
+            return status
+        arrived = signal.sigwaitinfo(watched)
+        if arrived.si_signo != signal.SIGCHLD and arrived.si_code != _SI_KERNEL:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, arrived.si_signo)
+
+
+def _drop_pending() -> None:
+    """Signals that came too late for the launcher must not cut off the summary."""
+    while signal.sigtimedwait(_FORWARDED, 0) is not None:
+        pass

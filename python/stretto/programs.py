@@ -1,0 +1,134 @@
+"""Which program a launcher's command line starts, and which MPI that program is linked with."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from stretto import elf
+
+# Launcher options that take no value; after any other option the next word is taken for its value.
+_FLAGS = frozenset(
+    """--oversubscribe -oversubscribe --nooversubscribe --allow-run-as-root --use-hwthread-cpus --report-bindings --display-map
+    --tag-output --timestamp-output --get-stack-traces --bynode --byslot --bind-to-core -q --quiet -v --verbose -V
+    -l -prepend-rank -genvall -genvnone -envall -envnone -print-all-exitcodes -nolocal
+    --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog""".split()  # noqa: SIM905
+)
+_WRAPPERS = frozenset(["env", "time", "numactl", "taskset", "nice", "ionice", "stdbuf", "setarch", "nohup", "strace", "ltrace"])
+_SECONDS = 30.0
+
+
+def find_program(words: Sequence[str]) -> Path | None:
+    """The first program of a launcher's arguments, wrappers such as numactl or env skipped; None where it cannot be told."""
+    return _search(words, skip_values=True) or _search(words, skip_values=False)
+
+
+def _search(words: Sequence[str], skip_values: bool) -> Path | None:
+    previous = ""
+    for word in words:
+        value = skip_values and previous.startswith("-") and "=" not in previous and previous not in _FLAGS
+        previous = word
+        if value or word.startswith("-") or "=" in word or word.isdigit():
+            continue
+        path = shutil.which(word)
+        if path is not None and Path(word).name not in _WRAPPERS:
+            return _interpreter(Path(path))
+    return None
+
+
+def _interpreter(path: Path) -> Path:
+    """What runs `path`: itself, or the interpreter that its first line names."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline(256)
+    except OSError:
+        return path
+    if not line.startswith(b"#!"):
+        return path
+    words = line[2:].decode("utf-8", "replace").split()
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    found = shutil.which(words[0]) if words else None
+    return Path(found) if found else path
+
+
+def abi_of_library(path: Path) -> str:
+    """The ABI of an MPI library, by its name and, for the two Open MPIs that share one, by what it is linked with."""
+    abi = _abi_of_name(path.name)
+    if abi == "ompi":
+        return "ompi4" if any(name.startswith("libopen-rte.so") for name in elf.needed(path)) else "ompi"
+    return abi
+
+
+def _abi_of_name(name: str) -> str:
+    if re.match(r"libmpi_abi\.so", name):
+        return "abi"
+    if re.match(r"libmpi\.so\.40\b", name):
+        return "ompi"
+    if re.match(r"lib(mpi|mpich)\.so\.12\b", name):
+        return "mpich"
+    return ""
+
+
+def linked_abi(program: Path) -> str:
+    """The ABI ("ompi" for Open MPI of any version) of the MPI that an ELF program names directly; empty for none."""
+    return next((abi for abi in map(_abi_of_name, elf.needed(program)) if abi), "")
+
+
+def loaded_abi(program: Path) -> str:
+    """The ABI a program will run with: by its linked libraries, direct or not, or by the mpi4py of a Python; empty for none."""
+    library = _mpi4py_library(program) if re.match(r"python[\d.]*$", program.name) else _ldd_library(program)
+    return abi_of_library(library) if library else ""
+
+
+def _output(command: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _ldd_library(program: Path) -> Path | None:
+    for name, path in re.findall(r"(\S+) => (/\S+)", _output(["ldd", str(program)])):
+        if _abi_of_name(name):
+            return Path(path)
+    return None
+
+
+_ASK_MPI4PY = """
+import mpi4py
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+for line in open("/proc/self/maps"):
+    path = line.split()[-1]
+    if path.startswith("/") and path.rsplit("/", 1)[1].startswith(("libmpi.so", "libmpich.so", "libmpi_abi.so")):
+        print(path)
+        break
+"""
+
+
+def _mpi4py_library(python: Path) -> Path | None:
+    path = _output([str(python), "-c", _ASK_MPI4PY]).strip()
+    return _with_soname(Path(path)) if path else None
+
+
+def _with_soname(path: Path) -> Path:
+    """/usr/lib/libmpi.so.40.30.4 tells its ABI; a bare libmpi.so tells it by the numbered name that links to it."""
+    if _abi_of_name(path.name):
+        return path
+    for other in sorted(path.parent.glob(f"{path.name}.*")):
+        if os.path.realpath(other) == os.path.realpath(path) and _abi_of_name(other.name):
+            return other
+    return path

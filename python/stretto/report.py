@@ -1,0 +1,183 @@
+"""Summaries, comparisons and findings as text: tables in colour on a terminal, plain columns elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+from stretto.analysis import LIFE, Collective, Summary
+from stretto.comparison import Comparison
+from stretto.machine import Finding
+
+_OTHER_FUNCTIONS = 5  # of those that are no collectives of the table, the slowest are named
+
+
+def say(message: str, file: TextIO | None = None) -> None:
+    print(f"stretto: {message}", file=file or sys.stderr, flush=True)
+
+
+def seconds(value: float) -> str:
+    for limit, factor, unit in ((1e-6, 1e9, "ns"), (1e-3, 1e6, "us"), (1.0, 1e3, "ms")):
+        if value < limit:
+            return f"{value * factor:.3g} {unit}"
+    return f"{value:.2f} s"
+
+
+def size(value: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def percent(share: float) -> str:
+    """100 % and 0 % mean all and none."""
+    shown = f"{share * 100:.0f}"
+    if shown == "100" and share < 1:
+        return "99.9 %"
+    return "<1 %" if shown == "0" and share > 0 else f"{shown} %"
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO) -> None:
+    """Columns: the first and the last aligned left, the numbers between them right."""
+    if file.isatty():
+        from rich.console import Console
+        from rich.table import Table
+
+        drawn = Table(header_style="bold")
+        for number, header in enumerate(headers):
+            drawn.add_column(header, justify="right" if 0 < number < len(headers) - 1 else "left", overflow="fold")
+        for row in rows:
+            drawn.add_row(*(cell.replace("[", "\\[") for cell in row))
+        Console(file=file).print(drawn)
+        return
+    widths = [max(len(row[column]) for row in [headers, *rows]) for column in range(len(headers))]
+    for row in [headers, *rows]:
+        cells = [
+            cell.rjust(width) if 0 < number < len(headers) - 1 else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  " + "  ".join(cells).rstrip(), file=file)
+
+
+def counted(names: Mapping[str, int]) -> str:
+    """`name 12, other 3`, the most frequent first."""
+    return ", ".join(f"{name} {calls}" for name, calls in sorted(names.items(), key=lambda item: (-item[1], item[0])))
+
+
+def print_summary(summary: Summary, wall_seconds: float, exit_code: int, accelerate: str, file: TextIO) -> None:
+    """What `stretto run` ends with."""
+    ranks = len(summary.ranks)
+    if ranks:
+        one = "1 rank" if ranks == 1 else f"{ranks} ranks"
+        share = f", {percent(summary.mpi_share)} of the ranks' time in MPI" if summary.mpi_share else ""
+        say(f"{one}, {seconds(wall_seconds)}{share}; {_verdict(summary, accelerate)}", file)
+    if summary.collectives:
+        headers = ("collective", "calls", "accelerated", "bytes", "time", "per rank", "algorithms; left to MPI")
+        table(headers, [_collective_row(name, one, ranks) for name, one in _by_time(summary)], file)
+    others = _other_functions(summary)
+    if others:
+        say(f"other calls: {others}", file)
+    for line in warnings(summary, exit_code):
+        say(line, file)
+
+
+def _by_time(summary: Summary) -> list[tuple[str, Collective]]:
+    return sorted(summary.collectives.items(), key=lambda item: -item[1].seconds)
+
+
+def _collective_row(name: str, one: Collective, ranks: int) -> tuple[str, ...]:
+    notes = counted(one.algorithms)
+    if one.declines:
+        notes += ("; " if notes else "") + f"MPI: {counted(one.declines)}"
+    times = (seconds(one.seconds), seconds(one.seconds / max(ranks, 1)))
+    return (name, str(one.calls), percent(one.accelerated_share), size(one.bytes), *times, notes)
+
+
+def _verdict(summary: Summary, accelerate: str) -> str:
+    if accelerate == "off":
+        return "observed only (--accelerate off)"
+    working = sum(rank.accelerating for rank in summary.ranks)
+    if working == len(summary.ranks):
+        return "accelerated"
+    reasons = dict.fromkeys(rank.verdict or "no reason given" for rank in summary.ranks if not rank.accelerating)
+    who = "not accelerated" if not working else f"{working} of {len(summary.ranks)} ranks accelerated"
+    return f"{who}: {'; '.join(reasons)}"
+
+
+def _other_functions(summary: Summary) -> str:
+    shown = {name.lower() for name in summary.collectives}
+    rest = [
+        (name, one)
+        for name, one in summary.functions.items()
+        if name.removeprefix("MPI_").removesuffix("_c").lower() not in shown and not LIFE.fullmatch(name)
+    ]
+    rest.sort(key=lambda item: -item[1].seconds)
+    parts = [f"{name} {one.calls} ({seconds(one.seconds)})" for name, one in rest[:_OTHER_FUNCTIONS]]
+    return ", ".join(parts) + (f", {len(rest) - _OTHER_FUNCTIONS} more" if len(rest) > _OTHER_FUNCTIONS else "")
+
+
+def warnings(summary: Summary, exit_code: int) -> list[str]:
+    """What the user should know of records that are missing or incomplete, one line each."""
+    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
+    if summary.processes and not summary.calls:
+        lines.append(
+            f"no MPI call was seen, though Stretto was in {summary.processes} processes: is the program linked with MPI "
+            "statically, or does it use none?"
+        )
+    elif not summary.calls:
+        cause = (
+            "the program may not have started" if exit_code else "another MPI, or a launcher that does not pass LD_PRELOAD on?"
+        )
+        lines.append(f"no MPI call was seen (exit code {exit_code}): {cause} (stretto run --dry-run shows the command)")
+    if summary.missing and summary.calls:
+        some = ", ".join(map(str, summary.missing[:8])) + (", ..." if len(summary.missing) > 8 else "")
+        lines.append(
+            f"{len(summary.missing)} of {summary.world_size} ranks left no record (rank {some}): "
+            "on another node, or without Stretto's preload; the numbers above leave them out"
+        )
+    return lines + [f"record skipped or incomplete: {problem}" for problem in summary.problems]
+
+
+def print_comparison(comparison: Comparison, file: TextIO) -> None:
+    """What `stretto compare` ends with: each run, then the medians and their ratios."""
+    headers = ("run", "wall", "in MPI, per rank", "in collectives, per rank", "")
+    rows: list[tuple[str, ...]] = [
+        (
+            str(number + 1),
+            seconds(one.wall_seconds),
+            seconds(one.mpi_seconds),
+            seconds(one.collective_seconds),
+            one.mode,
+        )
+        for number, one in enumerate(comparison.runs)
+    ]
+    for mode in ("plain", "accelerated"):
+        middle = comparison.medians[mode]
+        rows.append(("median", *(seconds(middle[key]) for key in comparison.KEYS), mode))
+    rows.append(("ratio", *(_ratio(comparison.ratios[key]) for key in comparison.KEYS), "accelerated / plain"))
+    table(headers, rows, file)
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def print_findings(findings: Sequence[Finding], file: TextIO) -> None:
+    """What `stretto doctor` prints: one line per finding, and below a missing one what to do about it."""
+    marks = {"ok": "ok", "note": "--", "missing": "!!"}
+    width = max((len(one.name) for one in findings), default=0)
+    for one in findings:
+        print(f"{marks[one.state]}  {one.name.ljust(width)}  {one.value}", file=file)
+        if one.advice:
+            print(f"    {''.ljust(width)}  -> {one.advice}", file=file)
+
+
+def print_settings(rows: Sequence[tuple[str, str, str, str]], file: TextIO) -> None:
+    table(
+        ("setting", "default", "values", "meaning"),
+        [(name, default or "-", kind, help) for name, kind, default, help in rows],
+        file,
+    )

@@ -1,0 +1,93 @@
+"""One job under Stretto, from the user's command line to its summary."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stretto import analysis, job, preload, programs
+from stretto.errors import StrettoError
+from stretto.launchers import Launcher, Style, identify
+from stretto.rewrite import rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a command will be run: its launcher, the preload library, and what is worth saying beforehand."""
+
+    command: list[str]  # as the user wrote it
+    launcher: Launcher
+    abi: str
+    library: Path
+    accelerate: str  # "on" or "off"
+    warning: str
+
+    def rewritten(self, record_folder: Path | None) -> list[str]:
+        others = {"STRETTO_JOB": job.job_id(), "STRETTO_ACCELERATE": self.accelerate}
+        if record_folder is not None:
+            others["STRETTO_RECORD_DIR"] = str(record_folder)
+        return rewrite(self.launcher.style, self.command, str(self.library), others, os.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    plan: Plan
+    outcome: job.Outcome
+    summary: analysis.Summary
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "schema": analysis.SCHEMA,
+            "command": self.plan.command,
+            "exit_code": self.outcome.exit_code,
+            "mpi": self.plan.abi,
+            "launcher": str(self.plan.launcher.path),
+            "launcher_version": self.plan.launcher.version,
+            "accelerate": self.plan.accelerate,
+            "wall_seconds": self.outcome.wall_seconds,
+            **analysis.as_json(self.summary),
+        }
+
+
+def plan(command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None) -> Plan:
+    """What will be done for a command; None: decide by the launcher, the program and the environment."""
+    if not command:
+        raise StrettoError("nothing to run: write stretto run -- mpirun -n 4 PROGRAM")
+    launcher = identify(command[0])
+    program = programs.find_program(command[1:])
+    chosen, warning = (abi, "") if abi else _choose_abi(launcher, program)
+    if library is not None and not library.is_file():
+        raise StrettoError(f"preload library {library} is missing")
+    path = library.resolve() if library is not None else preload.find(chosen)
+    mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
+    return Plan(list(command), launcher, chosen, path, mode, warning)
+
+
+def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:
+    """(ABI, warning). The program's own linkage decides where the launcher serves several ABIs."""
+    if launcher.style is Style.SLURM:
+        found = programs.loaded_abi(program) if program else ""
+        if not found:
+            raise StrettoError(f"which MPI {program or 'the program'} uses cannot be told: add --mpi ompi|ompi4|mpich|abi")
+        return found, ""
+    linked = programs.linked_abi(program) if program else ""
+    if linked == "abi":
+        return "abi", ""
+    if linked and linked != launcher.abi.rstrip("4"):
+        names = preload.ABI_NAMES
+        return (
+            launcher.abi,
+            f"{program} is linked with {names[linked]}, but {launcher.path} belongs to {names[launcher.abi]}",
+        )
+    return launcher.abi, ""
+
+
+def execute(chosen: Plan) -> Result:
+    """Runs the job and reads what its ranks left, also when they were killed."""
+    with job.record_folder() as folder:
+        outcome = job.run(chosen.launcher.path, chosen.rewritten(folder), os.environ)
+        records, problems = analysis.read_folder(folder)
+    return Result(chosen, outcome, analysis.summarise(records, problems, outcome.end_ns))

@@ -1,0 +1,17 @@
+// One clear line to standard error, prefixed "stretto: "; each distinct message once per process.
+#pragma once
+
+namespace stretto {
+
+enum class Level { error, warning, info, debug };
+
+// Lines above this level are dropped (STRETTO_LOG). Default: warning.
+void set_log_level(Level level);
+
+// printf-style; one write() per line so that lines of several ranks do not mix.
+__attribute__((format(printf, 2, 3))) void log(Level level, const char* format, ...);
+
+// The same, but a message with this format is printed only the first time in this process.
+__attribute__((format(printf, 2, 3))) void log_once(Level level, const char* format, ...);
+
+}  // namespace stretto

@@ -1,0 +1,133 @@
+#include "base/settings.hpp"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <initializer_list>
+
+namespace stretto {
+namespace {
+
+constexpr char prefix[] = "STRETTO_";
+
+// The one table. The order is that of the fields it fills.
+constexpr SettingRow rows[] = {
+    {"STRETTO_ACCELERATE", "on|off", "on", "take over collectives; off: count calls only"},
+    {"STRETTO_JOB", "text", "", "identifies the job, equal on all its ranks (set by stretto run)"},
+    {"STRETTO_RECORD_DIR", "path", "", "folder for the per-rank records (set by stretto run); empty: keep no file"},
+    {"STRETTO_RULES", "path", "", "rules file that chooses algorithms; empty: the built-in rules"},
+    {"STRETTO_TRANSPORT", "auto|shm|cma", "auto", "how large messages travel: by the rules, or always staged, or always by cross-memory attach"},
+    {"STRETTO_WAIT", "auto|spin|yield|futex", "auto", "how ranks wait: auto decides from allowed CPUs against ranks"},
+    {"STRETTO_ISA", "text", "auto", "instruction set of the kernels: auto, x86-64-v4, x86-64-v3, x86-64-v2, baseline"},
+    {"STRETTO_FAULT", "text", "", "for tests: make cross-memory attach misbehave, e.g. delay=20us,refuse=3,cut=100"},
+    {"STRETTO_LOG", "error|warning|info|debug", "warning", "which messages go to standard error"},
+    {"STRETTO_MEMORY_MIB", "count", "0", "most shared memory per node for staging, in MiB; 0: 1 GiB or an eighth of the memory"},
+    {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000", "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
+};
+constexpr int row_count = int(sizeof rows / sizeof rows[0]);
+
+// Whether `value` is one of the words of a type such as "auto|shm|cma".
+bool is_word_of(const char* type, const char* value) {
+  size_t length = strlen(value);
+  for (const char* word = type; word != nullptr; word = strchr(word, '|') ? strchr(word, '|') + 1 : nullptr) {
+    size_t word_length = strcspn(word, "|");
+    if (word_length == length && strncmp(word, value, length) == 0) return true;
+  }
+  return false;
+}
+
+bool parse_count(const char* value, uint64_t* count) {
+  if (*value < '0' || *value > '9') return false;
+  char* end = nullptr;
+  *count = strtoull(value, &end, 10);
+  return *end == '\0' && *count <= (uint64_t(1) << 40);
+}
+
+bool acceptable(const SettingRow& row, const char* value) {
+  if (strcmp(row.type, "text") == 0 || strcmp(row.type, "path") == 0) return true;
+  uint64_t ignored;
+  if (strcmp(row.type, "count") == 0) return parse_count(value, &ignored);
+  return is_word_of(row.type, value);
+}
+
+void assign(int row, const char* value, Settings* s) {
+  switch (row) {
+    case 0: s->accelerate = strcmp(value, "on") == 0; break;
+    case 1: s->job = value; break;
+    case 2: s->record_dir = value; break;
+    case 3: s->rules = value; break;
+    case 4: s->transport = value; break;
+    case 5: s->wait = value; break;
+    case 6: s->isa = value; break;
+    case 7: s->fault = value; break;
+    case 8: s->log = value; break;
+    case 9: parse_count(value, &s->memory_mib); break;
+    case 10: parse_count(value, &s->join_timeout_ms); break;
+  }
+}
+
+int find_row(const char* name, size_t length) {
+  for (int i = 0; i < row_count; ++i)
+    if (strlen(rows[i].name) == length && strncmp(rows[i].name, name, length) == 0) return i;
+  return -1;
+}
+
+uint64_t mix(uint64_t hash, const char* text) {
+  for (; *text; ++text) hash = (hash ^ uint8_t(*text)) * 0x100000001b3u;
+  return (hash ^ 0xff) * 0x100000001b3u;
+}
+
+}  // namespace
+
+const SettingRow* settings_table(int* count) {
+  *count = row_count;
+  return rows;
+}
+
+Status read_settings(char** environment, Settings* settings, const char** offender) {
+  for (int i = 0; i < row_count; ++i) assign(i, rows[i].fallback, settings);
+  for (char** entry = environment; *entry != nullptr; ++entry) {
+    if (strncmp(*entry, prefix, sizeof prefix - 1) != 0) continue;
+    const char* equals = strchr(*entry, '=');
+    if (equals == nullptr) continue;
+    *offender = *entry;
+    int row = find_row(*entry, size_t(equals - *entry));
+    if (row < 0) return invalid("unknown setting");
+    if (!acceptable(rows[row], equals + 1)) return invalid(rows[row].type);
+    assign(row, equals + 1, settings);
+  }
+  *offender = nullptr;
+  return Status::good();
+}
+
+// Only what changes the ranks' common decisions: not the log level, the record or the job's name.
+uint64_t fingerprint(const Settings& s) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  return (hash ^ s.memory_mib) * 0x100000001b3u;
+}
+
+const char* settings_text() {
+  static char text[4096];
+  if (text[0] != '\0') return text;
+  static char building[sizeof text];
+  size_t used = 0;
+  auto append = [&](const char* part, char end) {
+    size_t length = strlen(part);
+    if (used + length + 2 > sizeof building) return;
+    memcpy(building + used, part, length);
+    used += length;
+    building[used++] = end;
+  };
+  for (const SettingRow& row : rows) {
+    append(row.name, '\t');
+    append(row.type, '\t');
+    append(row.fallback, '\t');
+    append(row.help, '\n');
+  }
+  building[used] = '\0';
+  memcpy(text, building, used + 1);
+  return text;
+}
+
+}  // namespace stretto

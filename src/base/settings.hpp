@@ -1,0 +1,43 @@
+// Every setting Stretto reads from the environment stands in one table, which yields parsing, help and documentation.
+#pragma once
+#include <stdint.h>
+
+#include "base/status.hpp"
+
+namespace stretto {
+
+// Values after parsing, in the order and with the defaults of settings_table().
+struct Settings {
+  bool accelerate = true;
+  const char* job = "";
+  const char* record_dir = "";
+  const char* rules = "";
+  const char* transport = "auto";
+  const char* wait = "auto";
+  const char* isa = "auto";
+  const char* fault = "";
+  const char* log = "warning";
+  uint64_t memory_mib = 0;
+  uint64_t join_timeout_ms = 5000;
+};
+
+struct SettingRow {
+  const char* name;
+  const char* type;  // "on|off", "text", "path", "count", or the words allowed, separated by '|'
+  const char* fallback;
+  const char* help;
+};
+
+const SettingRow* settings_table(int* count);
+
+// Reads STRETTO_* from `environment` (environ). invalid: an unknown name or an unusable value; *offender then holds
+// "NAME=value" for the message. Settings keep their defaults where they are absent.
+Status read_settings(char** environment, Settings* settings, const char** offender);
+
+// A number equal on two ranks only if their settings that must agree are the same.
+uint64_t fingerprint(const Settings& settings);
+
+// The table as text: name TAB type TAB default TAB help, one line each.
+const char* settings_text();
+
+}  // namespace stretto

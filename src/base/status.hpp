@@ -1,0 +1,36 @@
+// Status: what a fallible step inside Stretto returns. No exception is ever thrown; nothing here allocates.
+#pragma once
+#include <cstdint>
+
+namespace stretto {
+
+enum class Code : uint8_t {
+  ok,
+  refused,    // a mechanism is not to be had here (system call denied, feature missing): descend to the next one
+  no_memory,  // a bounded pool or the system is out of memory: descend
+  peer_lost,  // a process that others wait for has died
+  timed_out,  // a peer did not show up in the time allowed
+  invalid,    // unusable input: a setting, a rules file, a layout
+};
+
+// `what` points to a string literal (or storage as long-lived); `detail` is an errno value or 0.
+struct [[nodiscard]] Status {
+  Code code = Code::ok;
+  const char* what = "";
+  int detail = 0;
+  constexpr bool ok() const { return code == Code::ok; }
+  static constexpr Status good() { return {}; }
+};
+
+constexpr Status refused(const char* what, int error = 0) { return {Code::refused, what, error}; }
+constexpr Status no_memory(const char* what, int error = 0) { return {Code::no_memory, what, error}; }
+constexpr Status peer_lost(const char* what, int rank) { return {Code::peer_lost, what, rank}; }
+constexpr Status invalid(const char* what, int detail = 0) { return {Code::invalid, what, detail}; }
+constexpr Status timed_out(const char* what, int detail = 0) { return {Code::timed_out, what, detail}; }
+
+}  // namespace stretto
+
+#define STRETTO_TRY(expression)                                       \
+  do {                                                                \
+    if (::stretto::Status status_ = (expression); !status_.ok()) return status_; \
+  } while (false)

@@ -1,0 +1,25 @@
+// Bcast, flat: the root posts the message in its slot; the others copy it out. The root does not wait, unless a ring ahead.
+#include <string.h>
+
+#include "collective/algorithms.hpp"
+#include "collective/patterns/exchange.hpp"
+
+namespace stretto::collective {
+
+Status bcast_flat(Team& team, const Request& request) {
+  Exchange exchange(team);
+  if (team.rank == request.root) {
+    void* payload;
+    STRETTO_TRY(exchange.claim(&payload));
+    memcpy(payload, request.input, request.bytes());
+    exchange.post();
+  } else {
+    const void* payload;
+    STRETTO_TRY(exchange.read(request.root, &payload));
+    memcpy(request.output, payload, request.bytes());
+  }
+  exchange.finish();
+  return Status::good();
+}
+
+}  // namespace stretto::collective

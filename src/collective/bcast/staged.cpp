@@ -1,0 +1,49 @@
+// Bcast, staged: the root copies the message into its cells piece by piece, and all others copy each piece out as it comes. The two
+// copies overlap; a piece is read by everybody while it is in cache. Per byte 2 loads + stores at every rank.
+#include "collective/algorithms.hpp"
+#include "collective/patterns/rounds.hpp"
+
+namespace stretto::collective {
+namespace {
+
+// Pieces small enough that the last one's second copy is short, large enough that announcing them costs little.
+size_t piece_bytes(size_t bytes) { return std::clamp<size_t>(bytes / 4, 8 << 10, 64 << 10); }
+
+Status send(Team& team, const Request& request, Rounds& rounds) {
+  rounds.drained_all();
+  for (uint32_t i = 0; i < rounds.count(); ++i) {
+    Range range = rounds.range(i);
+    size_t at = range.begin * request.element;
+    STRETTO_TRY(rounds.free(i));
+    const char* data = static_cast<const char*>(request.input) + at;
+    STRETTO_TRY(team.staged->put(rounds.cell(i), at, data, range.size() * request.element));
+    rounds.filled(i);
+  }
+  return Status::good();
+}
+
+Status receive(Team& team, const Request& request, Rounds& rounds) {
+  if (request.output == nullptr) {  // takes part without wanting the message
+    rounds.drained_all();
+    return Status::good();
+  }
+  for (uint32_t i = 0; i < rounds.count(); ++i) {
+    Range range = rounds.range(i);
+    size_t at = range.begin * request.element, bytes = range.size() * request.element;
+    const void* data;
+    STRETTO_TRY(rounds.wait_filled(request.root, i));
+    STRETTO_TRY(team.staged->get(request.root, {}, rounds.cell(i), at, bytes, nullptr, &data));
+    kernels::copy(static_cast<char*>(request.output) + at, data, bytes);
+    rounds.drained(i);
+  }
+  return Status::good();
+}
+
+}  // namespace
+
+Status bcast_staged(Team& team, const Request& request) {
+  Rounds rounds(team, request, piece_bytes(request.bytes()));
+  return team.rank == request.root ? send(team, request, rounds) : receive(team, request, rounds);
+}
+
+}  // namespace stretto::collective

@@ -1,0 +1,50 @@
+// The board of a communicator: the shared memory through which its ranks announce themselves.
+//
+// Two things happen on it. Exchanges: every rank writes a small payload into a slot of its own, beside the number of the exchange,
+// in one cache line when it fits. Rounds: ranks show each other cells of staged data and count how far they are.
+// All numbers only grow (modulo 2^32) and are never reset; each line has a single writer.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/cacheline.hpp"
+
+namespace stretto::collective {
+
+// A number that one rank advances and others wait for. sleepers: how many of them sleep on it.
+struct Signal {
+  std::atomic<uint32_t> value{0};
+  std::atomic<uint32_t> sleepers{0};
+};
+
+inline constexpr uint32_t slot_ring = 8;        // exchanges a writer may be ahead of its slowest reader
+inline constexpr size_t slot_payload = 496;
+
+// The payload begins in the signal's own line (48 bytes of it).
+struct alignas(cache_line) Slot {
+  Signal ready;  // number of the newest exchange whose payload stands here
+  uint64_t reserved = 0;
+  unsigned char payload[slot_payload];
+};
+static_assert(sizeof(Slot) == 512 && offsetof(Slot, payload) == 16);
+
+struct RankBoard {
+  alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
+  alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
+  alignas(cache_line) Signal reduced;  // rounds whose slice this rank has reduced
+  alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
+  Slot slots[slot_ring];
+};
+static_assert(sizeof(RankBoard) == 4 * cache_line + slot_ring * sizeof(Slot));
+
+struct Board {
+  alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
+  std::atomic<uint32_t> left{0};                       // ranks that have freed the communicator
+  uint32_t size = 0;
+  alignas(cache_line) RankBoard ranks[1];              // size of them
+
+  static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
+};
+
+}  // namespace stretto::collective

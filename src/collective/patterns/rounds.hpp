@@ -1,0 +1,51 @@
+// Rounds: a vector travels through staging cells, a range per round.
+//
+// Round t of a rank stands in cell t modulo cells(). Three numbers per rank tell how far it is: filled (its cell holds its
+// contribution), reduced (its slice of the round is reduced and stands in its cell), drained (it reads nobody's cell of the round any
+// more). A cell is filled again when everybody has drained it, so a rank may be ahead by the number of cells.
+#pragma once
+#include <algorithm>
+
+#include "collective/request.hpp"
+#include "collective/team.hpp"
+
+namespace stretto::collective {
+
+// The elements [begin, end) of a vector.
+struct Range {
+  size_t begin = 0;
+  size_t end = 0;
+  size_t size() const { return end - begin; }
+};
+
+// Part i of `range` in `parts` parts as equal as whole `grain`s of elements allow.
+Range part_of(const Range& range, int i, int parts, size_t grain);
+
+class Rounds {
+ public:
+  // Cuts request's vector into rounds of whole elements, `per_round` bytes at most (a cell's worth when 0).
+  Rounds(Team& team, const Request& request, size_t per_round = 0);
+
+  uint32_t count() const { return count_; }
+  Range range(uint32_t i) const { return {i * elements_, std::min((i + 1) * elements_, total_)}; }
+  uint32_t number(uint32_t i) const { return first_ + i; }
+  transport::Cell cell(uint32_t i) const { return {number(i), i * elements_ * element_}; }
+
+  // Waits until the cell of round i may be filled again.
+  Status free(uint32_t i) { return team_.all_drained(number(i) - team_.staged->cells()); }
+
+  void filled(uint32_t i) { announce(team_.mine().filled, number(i)); }
+  void reduced(uint32_t i) { announce(team_.mine().reduced, number(i)); }
+  void drained(uint32_t i) { announce(team_.mine().drained, number(i)); }
+  void drained_all() { announce(team_.mine().drained, number(count_ - 1)); }  // for a rank that reads nothing
+
+  Status wait_filled(int r, uint32_t i) { return team_.waiter.until(team_.board(r).filled, number(i), r); }
+  Status wait_reduced(int r, uint32_t i) { return team_.waiter.until(team_.board(r).reduced, number(i), r); }
+
+ private:
+  Team& team_;
+  size_t element_, total_, elements_;  // elements_: per round
+  uint32_t count_, first_;
+};
+
+}  // namespace stretto::collective

@@ -1,0 +1,87 @@
+// A team: the ranks of one communicator on one node, as one of them sees it. All that an algorithm works with.
+#pragma once
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "base/status.hpp"
+#include "collective/board.hpp"
+#include "collective/waiter.hpp"
+#include "transport/transport.hpp"
+
+namespace stretto::collective {
+
+// Memory of this rank alone that algorithms work in; grows to what was asked for and stays.
+class Scratch {
+ public:
+  ~Scratch() { free(data_); }
+  void* get(size_t bytes) {  // 64-byte aligned; null when there is no memory
+    if (bytes <= bytes_) return data_;
+    free(data_);
+    bytes_ = 0;
+    data_ = aligned_alloc(cache_line, round_up(bytes, cache_line));
+    if (data_ != nullptr) bytes_ = bytes;
+    return data_;
+  }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+class Team {
+ public:
+  // `board` is zeroed before the first rank's team is made, and shared by all.
+  Team(int own_rank, int ranks, Board* shared_board, const Waiter& how_to_wait)
+      : rank(own_rank),
+        size(ranks),
+        waiter(how_to_wait),
+        board_(shared_board),
+        known_done_(new (std::nothrow) uint32_t[ranks]()),
+        known_drained_(new (std::nothrow) uint32_t[ranks]()),
+        pointers_(new (std::nothrow) const void*[ranks]()) {}
+
+  bool usable() const { return known_done_ && known_drained_ && pointers_; }
+
+  const int rank;
+  const int size;
+  Waiter waiter;
+  Scratch scratch;
+  std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
+  std::unique_ptr<transport::Transport> direct;  // null where peers' memory cannot be reached
+
+  RankBoard& board(int r) { return board_->ranks[r]; }
+  RankBoard& mine() { return board_->ranks[rank]; }
+  Board& shared() { return *board_; }
+  const void** pointers() { return pointers_.get(); }  // room for one pointer per rank
+
+  // Exchanges and rounds so far: the same on all ranks between two collectives.
+  uint32_t exchanges = 0;
+  uint32_t rounds = 0;
+
+  // Waits until every rank has finished reading exchange (round) `number`. What a rank was last seen to have done is
+  // remembered, so that its line is looked at only when needed.
+  Status all_done(uint32_t number) { return all_reached(known_done_.get(), number, &RankBoard::done); }
+  Status all_drained(uint32_t number) { return all_reached(known_drained_.get(), number, &RankBoard::drained); }
+  void assume_reached(int r, uint32_t number) { known_done_[r] = known_drained_[r] = number; }  // for teams that start at a number
+  void seen_done(int r, uint32_t number) {
+    if (!reached(known_done_[r], number)) known_done_[r] = number;
+  }
+
+ private:
+  Status all_reached(uint32_t* known, uint32_t number, Signal RankBoard::*line) {
+    for (int r = 0; r < size; ++r) {
+      if (r == rank || reached(known[r], number)) continue;
+      Signal& signal = board(r).*line;
+      STRETTO_TRY(waiter.until(signal, number, r));
+      known[r] = signal.value.load(std::memory_order_relaxed);
+    }
+    return Status::good();
+  }
+
+  Board* board_;
+  std::unique_ptr<uint32_t[]> known_done_, known_drained_;
+  std::unique_ptr<const void*[]> pointers_;
+};
+
+}  // namespace stretto::collective

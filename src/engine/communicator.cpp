@@ -1,0 +1,164 @@
+#include "engine/communicator.hpp"
+
+#include <string.h>
+
+#include <new>
+
+#include "base/log.hpp"
+#include "collective/patterns/direct.hpp"
+#include "collective/patterns/exchange.hpp"
+#include "transport/cma/cma.hpp"
+#include "transport/fault/fault.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace stretto::engine {
+namespace {
+
+using collective::Board;
+using collective::Request;
+using collective::Team;
+using select::Reason;
+
+// Offsets of stages are multiples of 4096: these are none.
+constexpr uint64_t stage_unasked = 0;
+constexpr uint64_t stage_refused = 1;
+
+constexpr uint32_t stage_cells = 4;
+constexpr uint64_t largest_stage = uint64_t(32) << 20;
+
+// Cells that stay in the caches when cores are not shared; larger ones, for fewer changes of process, when they are.
+size_t stage_cell_bytes(int ranks, bool crowded) {
+  size_t wanted = crowded ? 256 << 10 : 128 << 10;
+  while (wanted > 4096 && wanted * stage_cells * size_t(ranks) > largest_stage) wanted /= 2;
+  return wanted;
+}
+
+uint64_t stage_bytes(int ranks, bool crowded) { return stage_cell_bytes(ranks, crowded) * stage_cells * uint64_t(ranks); }
+
+collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
+  if (strcmp(setting, "spin") == 0) return {UINT32_MAX, 0};
+  if (strcmp(setting, "yield") == 0) return {20, UINT32_MAX};
+  if (strcmp(setting, "futex") == 0) return {20, 0};
+  return crowded ? collective::WaitPolicy::oversubscribed() : collective::WaitPolicy::dedicated();
+}
+
+}  // namespace
+
+Communicator::Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, Board* shared)
+    : job_(&job), policy_(&policy), board_(board), members_(new (std::nothrow) int[size_t(size)]) {
+  if (members_) memcpy(members_.get(), members, size_t(size) * sizeof(int));
+  collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
+  collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
+  team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
+}
+
+Communicator::~Communicator() = default;
+
+Communicator* Communicator::create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm) {
+  uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size)) : 0;
+  auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
+  if (board != nullptr) memset(static_cast<void*>(board), 0, Board::bytes(size));
+  if (board == nullptr) offset = 0;
+  if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0)
+    return new (std::nothrow) Communicator(Reason::no_shared_memory);
+  if (rank != 0) board = static_cast<Board*>(job.segment().at(offset));
+  auto* made = board ? new (std::nothrow) Communicator(job, policy, members, size, rank, offset, board) : nullptr;
+  if (policy.host.all(comm, made != nullptr && made->usable())) return made;
+  delete made;  // a rank could not map the board: none uses it
+  if (rank == 0) job.pool().release(offset, Board::bytes(size));
+  return new (std::nothrow) Communicator(Reason::no_shared_memory);
+}
+
+void Communicator::leave() {
+  if (board_ == 0) return;
+  Board& shared = team_->shared();
+  uint64_t stage = shared.stage.load(std::memory_order_acquire);
+  if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
+  if (stage > stage_refused) job_->pool().release(stage, stage_bytes(team_->size, job_->crowded()));
+  job_->pool().release(board_, Board::bytes(team_->size));
+}
+
+bool Communicator::alive(void* self, int rank) {
+  auto* communicator = static_cast<Communicator*>(self);
+  return communicator->job_->alive(communicator->members_[rank]);
+}
+
+select::Selection Communicator::select(const Request& request) {
+  auto& last = last_[int(request.kind)];
+  if (last.bytes == request.bytes()) return last.selection;
+  last.bytes = request.bytes();
+  last.selection = select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel});
+  return last.selection;
+}
+
+// Whoever comes first takes the cells from the pool and says so on the board; so all ranks find the same answer.
+uint64_t Communicator::find_stage() {
+  std::atomic<uint64_t>& shared = team_->shared().stage;
+  uint64_t stage = shared.load(std::memory_order_acquire);
+  if (stage != stage_unasked) return stage;
+  uint64_t bytes = stage_bytes(team_->size, job_->crowded());
+  uint64_t offset = job_->pool().allocate(bytes);
+  uint64_t answer = offset ? offset : stage_refused;
+  if (shared.compare_exchange_strong(stage, answer, std::memory_order_acq_rel)) return answer;
+  if (offset) job_->pool().release(offset, bytes);
+  return stage;
+}
+
+bool Communicator::attach_stage() {
+  uint64_t stage = find_stage();
+  void* base = stage == stage_refused ? nullptr : job_->segment().at(stage);
+  if (base == nullptr) return false;
+  size_t cell = stage_cell_bytes(team_->size, job_->crowded());
+  team_->staged = transport::make_shm({static_cast<char*>(base), cell * stage_cells, cell, stage_cells}, team_->rank);
+  return team_->staged != nullptr;
+}
+
+// At the first call that needs cells; the ranks tell each other whether all could map them.
+Status Communicator::prepare_stage() {
+  uint32_t own = attach_stage(), all[collective::max_team];
+  STRETTO_TRY(collective::exchange_all(*team_, own, all));
+  stage_ = ready;
+  for (int r = 0; r < team_->size; ++r)
+    if (!all[r]) stage_ = absent;
+  return Status::good();
+}
+
+// Cross-memory attach is probed by a real read from every peer; what cannot be had is left null and told to the peers per call.
+void Communicator::prepare_direct() {
+  direct_prepared_ = true;
+  std::unique_ptr<int32_t[]> pids(new (std::nothrow) int32_t[size_t(team_->size)]);
+  if (!pids) return;
+  for (int r = 0; r < team_->size; ++r) {
+    const Member& member = job_->member(members_[r]);
+    pids[r] = member.process.pid;
+    if (r == team_->rank) continue;
+    Status probed = transport::probe_cma(pids[r], member.probe_address, member.probe_value);
+    if (probed.ok()) continue;
+    log_once(Level::warning, "cross-memory attach is refused here (%s): large messages go through shared memory", probed.what);
+    return;
+  }
+  team_->direct = transport::make_cma(pids.get(), team_->size, team_->rank);
+  transport::Faults faults;
+  if (*policy_->fault && transport::parse_faults(policy_->fault, &faults).ok())
+    team_->direct = transport::make_fault(std::move(team_->direct), faults);
+}
+
+Outcome Communicator::run(const Request& request) {
+  if (reason_ != Reason::none) return {-1, reason_, {}};
+  select::Selection selection = select(request);
+  if (selection.algorithm < 0) return {-1, selection.reason, {}};
+  const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
+  Status status;
+  if (algorithm.needs_stage) {
+    if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size, job_->crowded()))
+      return {-1, Reason::large_element, {}};
+    if (stage_ == unknown) status = prepare_stage();
+    if (stage_ == absent) return {-1, Reason::no_staging_memory, {}};
+    if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  }
+  if (status.ok()) status = algorithm.run(*team_, request);
+  if (!status.ok()) reason_ = Reason::peer_lost;
+  return {selection.algorithm, Reason::none, status};
+}
+
+}  // namespace stretto::engine

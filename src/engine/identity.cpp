@@ -1,0 +1,52 @@
+#include "engine/identity.hpp"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "platform/ancestry.hpp"
+
+namespace stretto::engine {
+namespace {
+
+int number_in(const char* variable) {
+  const char* text = getenv(variable);
+  if (text == nullptr || *text < '0' || *text > '9') return -1;
+  char* end;
+  long value = strtol(text, &end, 10);
+  return *end == '\0' && value <= 1 << 20 ? int(value) : -1;
+}
+
+// Launchers that tell both, by the variables they set.
+struct Launcher {
+  const char* rank;
+  const char* size;
+};
+constexpr Launcher launchers[] = {
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI
+    {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},                        // Hydra: MPICH, Intel MPI
+    {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},    // MVAPICH2
+    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},                // srun; the size is plain only where all nodes are alike
+    {"PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},                      // HPE
+};
+
+// The process that starts the ranks on each node, where one exists per launch.
+constexpr const char* starters[] = {"hydra_pmi_proxy", "pmi_proxy", "slurmstepd", nullptr};
+
+}  // namespace
+
+Locality locality() {
+  for (const Launcher& launcher : launchers) {
+    Locality found{number_in(launcher.rank), number_in(launcher.size)};
+    if (found.rank >= 0 && found.size > found.rank) return found;
+  }
+  return {};
+}
+
+void identify_launch(const char* job, char* text, size_t bytes) {
+  const char* name_space = getenv("PMIX_NAMESPACE");
+  int starter = platform::ancestor_named(starters);
+  text[0] = '\0';
+  if (*job || name_space || starter) snprintf(text, bytes, "%s/%s/%d", job, name_space ? name_space : "", starter);
+}
+
+}  // namespace stretto::engine

@@ -1,0 +1,149 @@
+#include "engine/job.hpp"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.hpp"
+#include "collective/board.hpp"
+#include "platform/futex.hpp"
+#include "platform/rendezvous.hpp"
+#include "platform/shared_memory.hpp"
+#include "stretto/stretto.h"
+
+namespace stretto::engine {
+namespace {
+
+constexpr uint64_t magic = 0x53545245'54544f01;
+constexpr uint64_t default_cap = uint64_t(1) << 30;
+
+// Read by peers in trial: private memory of this process.
+uint64_t probe_word = 0;
+
+size_t header_bytes(int local_size) { return sizeof(JobHeader) + size_t(local_size - 1) * sizeof(Member); }
+
+uint64_t pool_cap(const Settings& settings) {
+  if (settings.memory_mib != 0) return settings.memory_mib << 20;
+  uint64_t eighth = platform::physical_memory() / 8;
+  return eighth < default_cap ? eighth : default_cap;
+}
+
+// What must be the same on all ranks: settings, rules, and the layout that this build puts into shared memory.
+uint64_t common_fingerprint(const Settings& settings, const select::Rules& rules) {
+  uint64_t hash = fingerprint(settings) * 31 + rules.fingerprint;
+  for (const char* c = STRETTO_VERSION; *c; ++c) hash = hash * 31 + uint8_t(*c);
+  return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7;
+}
+
+}  // namespace
+
+bool crowded(const Member* members, int count) {
+  platform::CpuSet all;
+  double quota = 0;
+  for (int i = 0; i < count; ++i) {
+    all.merge(members[i].cpus);
+    if (members[i].cpu_quota > 0 && (quota == 0 || members[i].cpu_quota < quota)) quota = members[i].cpu_quota;
+    int same = 0;
+    for (int k = 0; k < count; ++k) same += members[k].cpus == members[i].cpus;
+    if (same > members[i].cpus.count()) return true;
+  }
+  return count > all.count() || (quota > 0 && count > quota);
+}
+
+Status Job::join(const Place& place, const Settings& settings, const select::Rules& rules) {
+  place_ = place;
+  settings_ = settings;
+  uint64_t deadline = now_ns() + settings.join_timeout_ms * 1'000'000;
+  STRETTO_TRY(open_segment(deadline));
+  STRETTO_TRY(map_header());
+  enter(common_fingerprint(settings, rules));
+  STRETTO_TRY(agree(deadline));
+  pool_ = Pool(&header_->pool, &segment_);
+  crowded_ = engine::crowded(header_->members, place_.local_size);
+  joined_ = true;
+  return Status::good();
+}
+
+Status Job::open_segment(uint64_t deadline) {
+  platform::Rendezvous rendezvous;
+  STRETTO_TRY(rendezvous.open(place_.job, place_.local_rank));
+  if (place_.local_rank == 0) {
+    STRETTO_TRY(make_segment());
+    return rendezvous.give(segment_.fd(), place_.local_size, deadline);
+  }
+  int fd = -1;
+  STRETTO_TRY(rendezvous.take(&fd, deadline));
+  segment_.adopt(fd, Segment::window_bytes);
+  return Status::good();
+}
+
+Status Job::make_segment() {
+  STRETTO_TRY(segment_.create());
+  auto* header = static_cast<JobHeader*>(segment_.at(0));
+  if (header == nullptr) return no_memory("shared memory cannot be mapped");
+  size_t bytes = header_bytes(place_.local_size);
+  if (bytes > Segment::window_bytes) return refused("too many ranks on this node");
+  header->bytes = segment_.bytes();
+  header->local_size = uint32_t(place_.local_size);
+  STRETTO_TRY(Pool::initialise(&header->pool, round_up(bytes, 4096), pool_cap(settings_), segment_.bytes()));
+  header->magic = magic;
+  return Status::good();
+}
+
+Status Job::map_header() {
+  header_ = static_cast<JobHeader*>(segment_.at(0));
+  if (header_ == nullptr) return no_memory("shared memory cannot be mapped");
+  if (header_->magic != magic || header_->local_size != uint32_t(place_.local_size))
+    return refused("the ranks disagree on how many of them run on this node");
+  segment_.set_bytes(header_->bytes);
+  return Status::good();
+}
+
+void Job::enter(uint64_t fingerprint) {
+  Member& me = header_->members[place_.local_rank];
+  platform::allow_memory_readers();
+  probe_word = now_ns() ^ (uint64_t(place_.world_rank) << 32);
+  me.world_rank = place_.world_rank;
+  me.process = platform::self_process();
+  me.cpus = platform::allowed_cpus();
+  me.cpu_quota = platform::cpu_quota();
+  me.fingerprint = fingerprint;
+  me.probe_address = reinterpret_cast<uint64_t>(&probe_word);
+  me.probe_value = probe_word;
+  me.registered.store(1, std::memory_order_release);
+  header_->registered.fetch_add(1, std::memory_order_acq_rel);
+  platform::futex_wake_all(&header_->registered);
+}
+
+// All are registered: do their settings agree?
+Verdict Job::judge() const {
+  for (int i = 1; i < place_.local_size; ++i)
+    if (header_->members[i].fingerprint != header_->members[0].fingerprint) return Verdict::settings_differ;
+  return Verdict::joined;
+}
+
+Status Job::agree(uint64_t deadline) {
+  uint32_t present;
+  while ((present = header_->registered.load(std::memory_order_acquire)) < uint32_t(place_.local_size)) {
+    if (header_->verdict.load(std::memory_order_acquire) != uint32_t(Verdict::open) || now_ns() >= deadline) break;
+    platform::futex_wait(&header_->registered, present, 10'000'000);
+  }
+  Verdict mine = present == uint32_t(place_.local_size) ? judge() : Verdict::ranks_missing;
+  uint32_t final = uint32_t(Verdict::open);
+  if (header_->verdict.compare_exchange_strong(final, uint32_t(mine))) final = uint32_t(mine);
+  switch (Verdict(final)) {
+    case Verdict::joined: return Status::good();
+    case Verdict::settings_differ: return refused("the ranks have different STRETTO_ settings, rules or versions of Stretto");
+    default: return timed_out("some ranks of this node do not run Stretto", int(present));
+  }
+}
+
+int Job::member_of(int world_rank) const {
+  // Ranks usually stand in order; else search.
+  if (world_rank < 0) return -1;
+  if (world_rank < place_.local_size && header_->members[world_rank].world_rank == world_rank) return world_rank;
+  for (int i = 0; i < place_.local_size; ++i)
+    if (header_->members[i].world_rank == world_rank) return i;
+  return -1;
+}
+
+}  // namespace stretto::engine

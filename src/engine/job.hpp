@@ -1,0 +1,91 @@
+// The job on this node: the ranks that run Stretto, how they found each other, and what they share.
+//
+// Joining happens once, at the end of MPI_Init, without MPI: a rank that does not run Stretto could not answer. Local rank 0 makes
+// the shared memory and hands it to the others; each enters itself in the register; when all of the node's ranks stand there with
+// the same settings, the verdict "joined" is written, once, by whoever sees it first. The verdict holds for all and for ever, so every
+// rank knows of every other whether it takes part.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "base/settings.hpp"
+#include "base/status.hpp"
+#include "engine/pool.hpp"
+#include "engine/segment.hpp"
+#include "platform/cpus.hpp"
+#include "platform/process.hpp"
+#include "select/rules.hpp"
+
+namespace stretto::engine {
+
+// One rank of this node, in shared memory; written by itself before it counts as registered.
+struct Member {
+  std::atomic<uint32_t> registered;
+  int32_t world_rank;
+  platform::ProcessId process;
+  platform::CpuSet cpus;
+  double cpu_quota;         // of its control group; 0: none
+  uint64_t fingerprint;     // of its settings, rules and build
+  uint64_t probe_address;   // of a word in its private memory, for a trial read ...
+  uint64_t probe_value;     // ... and what stands there
+};
+
+enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ };
+
+struct JobHeader {
+  uint64_t magic;
+  uint64_t bytes;
+  uint32_t local_size;
+  std::atomic<uint32_t> registered;
+  std::atomic<uint32_t> verdict;
+  PoolHeader pool;
+  Member members[1];  // local_size of them
+};
+
+// Who this process is among the ranks of its job, as MPI and the launcher tell.
+struct Place {
+  int world_rank = 0;
+  int world_size = 1;
+  int local_rank = -1;
+  int local_size = -1;
+  const char* job = "";  // equal on all ranks of this launch, different from any other's
+};
+
+class Job {
+ public:
+  // Never hangs: gives up after settings.join_timeout_ms. On failure nothing is shared and *this is not joined.
+  Status join(const Place& place, const Settings& settings, const select::Rules& rules);
+
+  bool joined() const { return joined_; }
+  bool crowded() const { return crowded_; }  // ranks outnumber the CPUs they may use
+  int local_size() const { return place_.local_size; }
+
+  // Index of the member with this world rank; -1: not on this node.
+  int member_of(int world_rank) const;
+  const Member& member(int index) const { return header_->members[index]; }
+  bool alive(int index) const { return platform::process_alive(header_->members[index].process); }
+
+  Segment& segment() { return segment_; }
+  Pool& pool() { return pool_; }
+
+ private:
+  Status open_segment(uint64_t deadline);
+  Status make_segment();
+  Status map_header();
+  void enter(uint64_t fingerprint);
+  Status agree(uint64_t deadline);
+  Verdict judge() const;
+
+  Place place_;
+  Settings settings_;
+  Segment segment_;
+  Pool pool_;
+  JobHeader* header_ = nullptr;
+  bool joined_ = false;
+  bool crowded_ = false;
+};
+
+// Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.
+bool crowded(const Member* members, int count);
+
+}  // namespace stretto::engine

@@ -1,0 +1,27 @@
+// The control group this process runs in, and the limits it inherits. Both hierarchies, v1 and v2, and mixtures of them.
+#pragma once
+#include <cstddef>
+#include <string_view>
+
+namespace stretto::platform {
+
+// Where the group of one controller stands: `path` ("" or "/a/b") below `mount`. version 0: not found.
+struct Cgroup {
+  int version = 0;
+  char mount[512] = {};
+  char path[1024] = {};
+};
+
+// Finds the group of `controller` ("cpu", "memory") from the texts of /proc/self/cgroup and /proc/self/mountinfo. A v1
+// hierarchy that has the controller wins over v2, as in the kernel. In a container that sees only a part of the
+// hierarchy, the part of the path above the mount is left out.
+Cgroup find_cgroup(std::string_view groups, std::string_view mounts, std::string_view controller);
+
+// The same from this process's own files.
+Cgroup find_own_cgroup(std::string_view controller);
+
+// The tightest limit of the group and all groups above it: CPUs' worth of time (0: unlimited), bytes (SIZE_MAX: unlimited).
+double cgroup_cpu_quota(const Cgroup& group);
+size_t cgroup_memory_limit(const Cgroup& group);
+
+}  // namespace stretto::platform

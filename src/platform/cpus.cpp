@@ -1,0 +1,103 @@
+#include "platform/cpus.hpp"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "platform/caches.hpp"
+#include "platform/cgroup.hpp"
+#include "platform/parse.hpp"
+
+namespace stretto::platform {
+
+void CpuSet::add(int cpu) {
+  if (cpu >= 0 && cpu < max_cpus) word[cpu / 64] |= uint64_t(1) << (cpu % 64);
+}
+
+bool CpuSet::has(int cpu) const { return cpu >= 0 && cpu < max_cpus && (word[cpu / 64] >> (cpu % 64) & 1) != 0; }
+
+int CpuSet::count() const {
+  int total = 0;
+  for (uint64_t bits : word) total += __builtin_popcountll(bits);
+  return total;
+}
+
+void CpuSet::merge(const CpuSet& other) {
+  for (int i = 0; i < max_cpus / 64; ++i) word[i] |= other.word[i];
+}
+
+bool CpuSet::operator==(const CpuSet& other) const { return std::equal(std::begin(word), std::end(word), std::begin(other.word)); }
+
+namespace {
+
+// The kernel refuses a mask shorter than its own, whatever the CPUs in it: ask with room for the largest it can be built for.
+constexpr int kernel_cpus = 65536;
+
+int first_allowed_cpu() {
+  CpuSet allowed = allowed_cpus();
+  for (int cpu = 0; cpu < max_cpus; ++cpu)
+    if (allowed.has(cpu)) return cpu;
+  return 0;
+}
+
+size_t own_cache(int level) {
+  char directory[80];
+  snprintf(directory, sizeof directory, "/sys/devices/system/cpu/cpu%d/cache", first_allowed_cpu());
+  return cache_bytes(directory, level);
+}
+
+size_t from_sysconf(int name) {
+  long bytes = sysconf(name);
+  return bytes > 0 ? size_t(bytes) : 0;
+}
+
+size_t first_known(std::initializer_list<size_t> candidates) {
+  for (size_t bytes : candidates)
+    if (bytes != 0) return bytes;
+  return 0;
+}
+
+}  // namespace
+
+CpuSet allowed_cpus() {
+  CpuSet set;
+  union {
+    char room[kernel_cpus / 8];
+    cpu_set_t mask;
+  } kernel = {};
+  bool known = sched_getaffinity(0, sizeof kernel, &kernel.mask) == 0;
+  long online = known ? 0 : std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+  for (int cpu = 0; cpu < max_cpus; ++cpu)
+    if (known ? CPU_ISSET_S(cpu, sizeof kernel, &kernel.mask) : cpu < online) set.add(cpu);
+  return set;
+}
+
+double cpu_quota() { return cgroup_cpu_quota(find_own_cgroup("cpu")); }
+
+size_t cache_bytes(const char* directory, int level) {
+  constexpr int most_caches = 16;
+  size_t largest = 0;
+  char path[512], text[64];
+  for (int index = 0; index < most_caches; ++index) {
+    auto read = [&](const char* file) {
+      snprintf(path, sizeof path, "%s/index%d/%s", directory, index, file);
+      return read_text(path, text, sizeof text);
+    };
+    uint64_t at_level = 0;
+    if (!parse_number(read("level"), &at_level)) break;
+    if ((level != 0 && at_level != uint64_t(level)) || read("type").starts_with("Instruction")) continue;
+    largest = std::max(largest, parse_size(read("size")));
+  }
+  return largest;
+}
+
+size_t last_level_cache() {
+  return first_known({own_cache(0), from_sysconf(_SC_LEVEL4_CACHE_SIZE), from_sysconf(_SC_LEVEL3_CACHE_SIZE),
+                      from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(32) << 20});
+}
+
+size_t private_cache() { return first_known({own_cache(2), from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(1) << 20}); }
+
+}  // namespace stretto::platform

@@ -1,0 +1,24 @@
+// Which CPUs this process may use.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace stretto::platform {
+
+inline constexpr int max_cpus = 1024;
+
+struct CpuSet {
+  uint64_t word[max_cpus / 64] = {};
+  void add(int cpu);
+  bool has(int cpu) const;
+  int count() const;
+  void merge(const CpuSet& other);
+  bool operator==(const CpuSet& other) const;
+};
+
+CpuSet allowed_cpus();      // sched_getaffinity of the calling thread; CPUs beyond max_cpus are left out
+double cpu_quota();         // CPUs' worth of time the cgroup (v1 or v2) grants; 0 where unlimited or unknown
+size_t last_level_cache();  // bytes of the largest cache of the first allowed CPU (sysfs, then sysconf); 32 MiB when unknown
+size_t private_cache();     // bytes of the level-2 cache; 1 MiB when unknown
+
+}  // namespace stretto::platform

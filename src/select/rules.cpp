@@ -1,0 +1,148 @@
+#include "select/rules.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <memory>
+#include <new>
+#include <string_view>
+
+namespace stretto::select {
+namespace {
+
+using collective::Kind;
+using std::string_view;
+
+constexpr size_t largest_file = 1 << 20;
+
+// The next word of a line; empty at its end or at a comment.
+string_view next_word(string_view& line) {
+  size_t begin = line.find_first_not_of(" \t\r");
+  if (begin == string_view::npos || line[begin] == '#') return line = {};
+  size_t end = line.find_first_of(" \t\r#", begin);
+  string_view word = line.substr(begin, end == string_view::npos ? end : end - begin);
+  line = end == string_view::npos ? string_view{} : line.substr(end);
+  return word;
+}
+
+bool parse_number(string_view text, uint64_t* value) {
+  size_t i = 0;
+  for (*value = 0; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) {
+    if (*value > (uint64_t(1) << 53)) return false;
+    *value = *value * 10 + uint64_t(text[i] - '0');
+  }
+  if (i == 0) return false;
+  int shift = 0;
+  if (i < text.size()) shift = text[i] == 'K' ? 10 : text[i] == 'M' ? 20 : text[i] == 'G' ? 30 : 0;
+  if (shift) ++i;
+  *value <<= shift;
+  return i == text.size();
+}
+
+bool parse_interval(string_view text, Interval* interval) {
+  size_t dots = text.find("..");
+  if (dots == string_view::npos) return parse_number(text, &interval->from) && (interval->to = interval->from, true);
+  string_view from = text.substr(0, dots), to = text.substr(dots + 2);
+  if (!from.empty() && !parse_number(from, &interval->from)) return false;
+  if (!to.empty() && !parse_number(to, &interval->to)) return false;
+  return interval->from <= interval->to;
+}
+
+bool parse_kind(string_view word, Kind* kind) {
+  for (int k = 0; k < collective::kind_count; ++k)
+    if (word == name(Kind(k))) return *kind = Kind(k), true;
+  return false;
+}
+
+bool parse_algorithm(string_view word, Rule* rule) {
+  if (word == "mpi") return rule->algorithm = -1, true;
+  for (int i = 0; i < collective::algorithm_count; ++i) {
+    if (collective::algorithms[i].kind != rule->kind || word != collective::algorithms[i].name) continue;
+    rule->algorithm = int16_t(i);
+    return true;
+  }
+  return false;
+}
+
+bool parse_condition(string_view word, Rule* rule) {
+  size_t equals = word.find('=');
+  if (equals == string_view::npos) return false;
+  string_view key = word.substr(0, equals), value = word.substr(equals + 1);
+  if (key == "bytes") return parse_interval(value, &rule->bytes);
+  if (key == "ranks") return parse_interval(value, &rule->ranks);
+  if (key != "crowded" || (value != "yes" && value != "no")) return false;
+  rule->crowded = value == "yes";
+  return true;
+}
+
+// One line that is not empty: kind, conditions, algorithm.
+bool parse_line(string_view word, string_view line, Rule* rule) {
+  if (!parse_kind(word, &rule->kind)) return false;
+  word = next_word(line);
+  for (string_view next = next_word(line); !next.empty(); word = next, next = next_word(line))
+    if (!parse_condition(word, rule)) return false;
+  return parse_algorithm(word, rule);
+}
+
+uint64_t hash(const char* text, size_t length) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < length; ++i) h = (h ^ uint8_t(text[i])) * 0x100000001b3u;
+  return h;
+}
+
+}  // namespace
+
+Status parse_rules(const char* text, size_t length, Rules* rules) {
+  *rules = {};
+  rules->fingerprint = hash(text, length);
+  string_view rest(text, length);
+  for (int number = 1; !rest.empty(); ++number) {
+    size_t end = rest.find('\n');
+    string_view line = rest.substr(0, end);
+    rest = end == string_view::npos ? string_view{} : rest.substr(end + 1);
+    string_view word = next_word(line);
+    if (word.empty()) continue;
+    if (rules->count == Rules::capacity) return invalid("too many rules", number);
+    Rule rule;
+    if (!parse_line(word, line, &rule)) return invalid("not a rule", number);
+    rules->rows[rules->count++] = rule;
+  }
+  if (rules->count == 0) return invalid("no rules in it", 0);
+  return Status::good();
+}
+
+Status load_rules(const char* path, Rules* rules) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return refused(strerror(errno), errno);
+  std::unique_ptr<char[]> text(new (std::nothrow) char[largest_file]);
+  size_t length = 0;
+  ssize_t n = text ? 1 : -1;
+  while (n > 0 && length < largest_file) {
+    n = read(fd, text.get() + length, largest_file - length);
+    if (n < 0 && errno == EINTR) n = 1;
+    else if (n > 0) length += size_t(n);
+  }
+  int error = errno;
+  close(fd);
+  if (n < 0) return refused(text ? strerror(error) : "no memory", error);
+  if (length == largest_file) return invalid("larger than 1 MiB", 0);
+  return parse_rules(text.get(), length, rules);
+}
+
+// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine.
+const char* default_rules() {
+  return "barrier                          flat\n"
+         "bcast      bytes=..496           flat\n"
+         "bcast                            staged\n"
+         "reduce     bytes=..496           flat\n"
+         "reduce     ranks=..3             gather\n"
+         "reduce     bytes=..16K           gather\n"
+         "reduce                           slices\n"
+         "allreduce  bytes=..496           flat\n"
+         "allreduce  bytes=..8K            gather\n"
+         "allreduce                        slices\n";
+}
+
+}  // namespace stretto::select

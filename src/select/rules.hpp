@@ -1,0 +1,49 @@
+// Which algorithm runs when: rules as data.
+//
+// A rules file has one rule a line; the first whose conditions hold is taken, and where none holds MPI does it:
+//
+//     # collective  condition...                 algorithm
+//     allreduce     bytes=0..496                 flat
+//     allreduce     bytes=..16K ranks=2..3       gather
+//     allreduce     crowded=no bytes=64M..       mpi
+//
+// collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers of
+// 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. algorithm: a name from collective/algorithms.hpp, or mpi.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.hpp"
+#include "collective/algorithms.hpp"
+
+namespace stretto::select {
+
+struct Interval {
+  uint64_t from = 0;
+  uint64_t to = UINT64_MAX;
+  bool has(uint64_t value) const { return from <= value && value <= to; }
+};
+
+struct Rule {
+  collective::Kind kind = collective::Kind::barrier;
+  Interval bytes, ranks;
+  int8_t crowded = -1;       // -1: either
+  int16_t algorithm = -1;    // index into collective::algorithms; -1: MPI
+};
+
+struct Rules {
+  static constexpr int capacity = 256;
+  Rule rows[capacity];
+  int count = 0;
+  uint64_t fingerprint = 0;  // equal on two ranks only if their rules are
+};
+
+// invalid, detail = line number, when the text does not read as rules.
+Status parse_rules(const char* text, size_t length, Rules* rules);
+
+// Reads and parses a file. invalid or refused with the line number or errno.
+Status load_rules(const char* path, Rules* rules);
+
+const char* default_rules();
+
+}  // namespace stretto::select

@@ -1,0 +1,42 @@
+#include "select/selector.hpp"
+
+#include <string.h>
+
+namespace stretto::select {
+namespace {
+
+bool holds(const Rule& rule, const Facts& facts) {
+  return rule.kind == facts.kind && rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) &&
+         (rule.crowded < 0 || bool(rule.crowded) == facts.crowded);
+}
+
+// The first algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
+int large_message_algorithm(collective::Kind kind, bool direct) {
+  for (int i = collective::algorithm_count - 1; i >= 0; --i) {
+    const collective::Algorithm& a = collective::algorithms[i];
+    if (a.kind == kind && a.needs_stage && a.uses_direct == direct) return i;
+  }
+  return -1;
+}
+
+// STRETTO_TRANSPORT overrides how an algorithm for large messages moves its data, not whether one runs.
+int with_travel(int chosen, Travel travel) {
+  const collective::Algorithm& a = collective::algorithms[chosen];
+  if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
+  return large_message_algorithm(a.kind, travel == Travel::direct);
+}
+
+}  // namespace
+
+Selection choose(const Rules& rules, const Facts& facts) {
+  for (int i = 0; i < rules.count; ++i) {
+    const Rule& rule = rules.rows[i];
+    if (!holds(rule, facts)) continue;
+    if (rule.algorithm < 0) break;
+    if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
+    return {with_travel(rule.algorithm, facts.travel), Reason::none};
+  }
+  return {-1, Reason::mpi_preferred};
+}
+
+}  // namespace stretto::select

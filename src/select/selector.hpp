@@ -1,0 +1,28 @@
+// Selection: a pure function of facts that are equal on all ranks.
+#pragma once
+#include "collective/algorithms.hpp"
+#include "select/reason.hpp"
+#include "select/rules.hpp"
+
+namespace stretto::select {
+
+// How large messages may travel (setting STRETTO_TRANSPORT).
+enum class Travel : uint8_t { by_rules, staged, direct };
+
+struct Facts {
+  collective::Kind kind;
+  uint64_t bytes;      // of the vector
+  int ranks;
+  bool crowded;        // ranks outnumber the CPUs allowed to them
+  Travel travel;
+};
+
+// algorithm >= 0: index into collective::algorithms. Else declined with `reason`.
+struct Selection {
+  int algorithm = -1;
+  Reason reason = Reason::none;
+};
+
+Selection choose(const Rules& rules, const Facts& facts);
+
+}  // namespace stretto::select

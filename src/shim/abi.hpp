@@ -1,0 +1,56 @@
+// The MPI application binary interface this library is built for: handle types, the status layout and constants, written
+// down here because a build of Stretto needs no MPI. tests/mpi/shim/check_abi compares them with the real headers.
+//
+// Predefined handles are not constants in every ABI: predefined() finds them by their MPI name.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#if defined(STRETTO_MPI_OMPI)
+#include "shim/ompi/abi.hpp"
+#elif defined(STRETTO_MPI_MPICH)
+#include "shim/mpich/abi.hpp"
+#elif defined(STRETTO_MPI_ABI)
+#include "shim/abi/abi.hpp"
+#else
+#error "define one of STRETTO_MPI_OMPI, STRETTO_MPI_MPICH, STRETTO_MPI_ABI"
+#endif
+
+// The same in every ABI.
+enum : int {
+  MPI_SUCCESS = 0,
+  MPI_UNDEFINED = -32766,
+};
+
+using MPI_User_function = void(void*, void*, int*, MPI_Datatype*);
+using MPI_User_function_c = void(void*, void*, MPI_Count*, MPI_Datatype*);
+using MPI_Comm_copy_attr_function = int(MPI_Comm, int, void*, void*, void*, int*);
+using MPI_Comm_delete_attr_function = int(MPI_Comm, int, void*, void*);
+using MPI_Comm_errhandler_function = void(MPI_Comm*, int*, ...);
+
+namespace stretto::shim {
+
+// The value of a predefined handle ("MPI_INT", "MPI_COMM_WORLD", "MPI_SUM", ...); 0 when the loaded MPI has none of that name.
+uintptr_t predefined_value(const char* mpi_name);
+
+// The size of a predefined datatype where its handle tells.
+bool size_in_handle(uintptr_t value, size_t* size);
+
+template <class Handle>
+bool predefined(const char* mpi_name, Handle* handle) {
+  const uintptr_t value = predefined_value(mpi_name);
+  if constexpr (std::is_pointer_v<Handle>) {
+    *handle = reinterpret_cast<Handle>(value);
+  } else {
+    *handle = Handle(value);
+  }
+  return value != 0;
+}
+
+// Null when the loaded MPI lacks it; found once.
+MPI_Comm comm_world();
+MPI_Comm comm_self();
+MPI_Comm comm_null();
+
+}  // namespace stretto::shim

@@ -1,0 +1,184 @@
+// Joining the other ranks at the end of MPI_Init, and leaving before MPI_Finalize.
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "base/log.hpp"
+#include "engine/identity.hpp"
+#include "select/reason.hpp"
+#include "shim/context.hpp"
+#include "shim/hooks.hpp"
+#include "shim/mpi.hpp"
+#include "transport/fault/fault.hpp"
+
+namespace stretto::shim {
+namespace {
+
+constexpr const char* plain = "continuing with plain MPI";
+
+// Only one rank a node speaks, so that a warning is one line.
+bool speaks() { return engine::locality().rank <= 0; }
+
+__attribute__((format(printf, 1, 2))) void set_verdict(const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(context().verdict, sizeof context().verdict, format, arguments);
+  va_end(arguments);
+  snprintf(trace::header()->verdict, sizeof trace::header()->verdict, "%s", context().verdict);
+}
+
+void decline_with_warning() {
+  if (speaks()) log(Level::warning, "%s: %s", context().verdict, plain);
+}
+
+void drive_progress(void*) {
+  int flag;
+  mpi().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_self(), &flag, MPI_STATUS_IGNORE);
+}
+
+bool broadcast(void* comm, void* data, int bytes) {
+  MPI_Datatype byte;
+  return predefined("MPI_BYTE", &byte) && mpi().Bcast(data, bytes, byte, 0, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS;
+}
+
+bool all(void* comm, bool own) {
+  MPI_Datatype type;
+  MPI_Op op;
+  int mine = own, least = 0;
+  if (!predefined("MPI_INT", &type) || !predefined("MPI_MIN", &op)) return false;
+  return mpi().Allreduce(&mine, &least, 1, type, op, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS && least != 0;
+}
+
+// Rules, kernels and faults as the settings ask. False: the verdict says what is wrong with them.
+bool prepare_policy(const Settings& s, Context& c) {
+  const char* rules = s.rules;
+  Status status = *rules ? select::load_rules(rules, &c.rules)
+                         : select::parse_rules(select::default_rules(), strlen(select::default_rules()), &c.rules);
+  if (!status.ok() && status.code == Code::invalid)
+    return set_verdict("rules file %.100s, line %d: %s", rules, status.detail, status.what), false;
+  if (!status.ok()) return set_verdict("rules file %.100s: %s", rules, status.what), false;
+  if (strcmp(s.isa, "auto") != 0 && !kernels::select_isa(s.isa))
+    return set_verdict("STRETTO_ISA=%.40s is unknown or not to be had on this CPU", s.isa), false;
+  transport::Faults faults;
+  if (*s.fault && !transport::parse_faults(s.fault, &faults).ok()) return set_verdict("STRETTO_FAULT=%.80s does not read", s.fault), false;
+  c.policy.rules = &c.rules;
+  c.policy.travel = strcmp(s.transport, "shm") == 0   ? select::Travel::staged
+                    : strcmp(s.transport, "cma") == 0 ? select::Travel::direct
+                                                      : select::Travel::by_rules;
+  c.policy.wait = s.wait;
+  c.policy.fault = s.fault;
+  c.policy.host = {drive_progress, broadcast, all};
+  return true;
+}
+
+// Who this process is. False: it takes no part, and the verdict says why; *worth_saying, whether the user should hear of it.
+bool find_place(const Settings& s, engine::Place* place, char* launch, size_t bytes, bool* worth_saying) {
+  *worth_saying = false;
+  mpi().Comm_rank(comm_world(), &place->world_rank);
+  mpi().Comm_size(comm_world(), &place->world_size);
+  if (place->world_size == 1) return set_verdict("a single rank has nobody to talk to"), false;
+  MPI_Comm parent = comm_null();
+  if (mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null()) return set_verdict("spawned processes are left to MPI"), false;
+  engine::Locality locality = engine::locality();
+  place->local_rank = locality.rank;
+  place->local_size = locality.size;
+  if (locality.size == 1) return set_verdict("the only rank of its node"), false;
+  *worth_saying = true;
+  if (locality.rank < 0) return set_verdict("the launcher does not tell which ranks share this node"), false;
+  engine::identify_launch(s.job, launch, bytes);
+  place->job = launch;
+  if (*launch == '\0') return set_verdict("nothing identifies this launch: start it with stretto run"), false;
+  return true;
+}
+
+int forget_nothing(MPI_Comm, int, void*, void*, void*, int* copy_made) {
+  *copy_made = 0;  // a duplicate is another communicator and gets state of its own
+  return MPI_SUCCESS;
+}
+
+int communicator_freed(MPI_Comm, int, void* attribute, void*) {
+  context().generation.fetch_add(1, std::memory_order_acq_rel);
+  auto* communicator = static_cast<engine::Communicator*>(attribute);
+  communicator->leave();
+  delete communicator;
+  return MPI_SUCCESS;
+}
+
+bool join(const Settings& s, Context& c, const engine::Place& place) {
+  Status status = c.job.join(place, s, c.rules);
+  if (status.ok()) return true;
+  if (status.detail > 0 && status.code == Code::refused)
+    set_verdict("%s (%s)", status.what, strerror(status.detail));
+  else
+    set_verdict("%s", status.what);
+  return false;
+}
+
+void forked_child() { context().active.store(false); }
+
+void activate(Context& c) {
+  if (mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) != MPI_SUCCESS) return set_verdict("no attribute key");
+  mpi().Comm_group(comm_world(), &c.world_group);
+  pthread_atfork(nullptr, nullptr, forked_child);
+  set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
+  trace::header()->accelerating = 1;
+  c.active.store(true, std::memory_order_release);
+}
+
+}  // namespace
+
+Context& context() {
+  alignas(Context) static char storage[sizeof(Context)];
+  static Context* made = new (storage) Context;
+  return *made;
+}
+
+void attach() {
+  Context& c = context();
+  const Settings& s = settings();
+  if (c.active.load()) return;
+  Settings reread;
+  const char* offender = nullptr;
+  Status status = read_settings(environ, &reread, &offender);
+  if (!status.ok()) {
+    set_verdict("%s: %s", offender, strcmp(status.what, "unknown setting") == 0 ? "unknown setting (see stretto settings)" : status.what);
+    return decline_with_warning();
+  }
+  if (!s.accelerate) return set_verdict("acceleration is off");
+  char launch[256];
+  engine::Place place;
+  bool worth_saying = true;
+  if (!prepare_policy(s, c)) return decline_with_warning();
+  if (!find_place(s, &place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void();
+  if (!join(s, c, place)) return decline_with_warning();
+  activate(c);
+}
+
+void detach() {
+  context().active.store(false, std::memory_order_release);
+}
+
+bool accelerating(const char** why) {
+  if (why) *why = context().verdict;
+  return context().active.load();
+}
+
+void fill_record_tables(trace::Tables* tables) {
+  static const char* algorithms[collective::algorithm_count];
+  static char names[collective::algorithm_count][trace::name_bytes];
+  for (int i = 0; i < collective::algorithm_count; ++i) {
+    const collective::Algorithm& a = collective::algorithms[i];
+    snprintf(names[i], sizeof names[i], "%s", a.name);
+    algorithms[i] = names[i];
+  }
+  tables->reasons = select::reason_names;
+  tables->reason_count = select::reason_count;
+  tables->algorithms = algorithms;
+  tables->algorithm_count = collective::algorithm_count;
+}
+
+}  // namespace stretto::shim

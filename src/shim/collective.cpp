@@ -1,0 +1,276 @@
+// The hooks of the taken collectives: MPI's terms in, neutral requests to the engine, MPI's answers out.
+#include <string.h>
+
+#include <new>
+
+#include "base/log.hpp"
+#include "collective/patterns/direct.hpp"
+#include "shim/context.hpp"
+#include "shim/handles.hpp"
+#include "shim/hooks.hpp"
+#include "shim/mpi.hpp"
+#include "shim/operands.hpp"
+
+namespace stretto::shim {
+namespace {
+
+using collective::Request;
+using engine::Communicator;
+using select::Reason;
+
+template <class Handle>
+uintptr_t key_of(Handle comm) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<uintptr_t>(comm);
+  else
+    return uintptr_t(comm);
+}
+
+// What this thread remembers of handles. Valid while no communicator has been freed since.
+struct Remembered {
+  uintptr_t key = 0;
+  uint64_t generation = 0;
+  Communicator* communicator = nullptr;
+};
+constexpr size_t remembered_slots = 16;
+thread_local Remembered remembered[remembered_slots];
+
+Reason members_of(MPI_Comm comm, int size, int* members) {
+  Context& c = context();
+  int ranks[collective::max_team], world_ranks[collective::max_team];
+  for (int r = 0; r < size; ++r) ranks[r] = r;
+  MPI_Group group;
+  if (mpi().Comm_group(comm, &group) != MPI_SUCCESS) return Reason::invalid_arguments;
+  int code = mpi().Group_translate_ranks(group, size, ranks, c.world_group, world_ranks);
+  mpi().Group_free(&group);
+  if (code != MPI_SUCCESS) return Reason::invalid_arguments;
+  for (int r = 0; r < size; ++r) {
+    members[r] = c.job.member_of(world_ranks[r]);
+    if (members[r] < 0) return Reason::many_nodes;
+  }
+  return Reason::none;
+}
+
+// The first collective on a communicator. All its ranks come here, and come to the same answer.
+Communicator* make(MPI_Comm comm) {
+  Context& c = context();
+  int inter = 0, size = 0, rank = 0, members[collective::max_team];
+  mpi().Comm_test_inter(comm, &inter);
+  if (inter) return new (std::nothrow) Communicator(Reason::intercommunicator);
+  mpi().Comm_size(comm, &size);
+  mpi().Comm_rank(comm, &rank);
+  if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
+  if (size > collective::max_team) return new (std::nothrow) Communicator(Reason::many_ranks);
+  Reason reason = members_of(comm, size, members);
+  if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
+  return Communicator::create(c.job, c.policy, members, size, rank, &comm);
+}
+
+Communicator* look_up(MPI_Comm comm) {
+  Context& c = context();
+  Communicator* communicator = nullptr;
+  int found = 0;
+  if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
+  if (found) return communicator;
+  communicator = make(comm);
+  if (communicator != nullptr) mpi().Comm_set_attr(comm, c.keyval, communicator);
+  return communicator;
+}
+
+// Null: nothing can be said of this handle; MPI reports what is wrong with it.
+Communicator* find(MPI_Comm comm) {
+  uintptr_t key = key_of(comm);
+  uint64_t generation = context().generation.load(std::memory_order_acquire);
+  Remembered& slot = remembered[(key ^ (key >> 8)) % remembered_slots];
+  if (slot.key == key && slot.generation == generation) return slot.communicator;
+  if (comm == comm_null() || key == 0) return nullptr;
+  Communicator* communicator = look_up(comm);
+  if (communicator != nullptr) slot = {key, generation, communicator};
+  return communicator;
+}
+
+bool decline(Call& call, Reason reason) {
+  call.reason = uint32_t(reason);
+  return false;
+}
+
+// One call on its way: everything a hook needs before its buffers are looked at.
+struct Entry {
+  Communicator* communicator = nullptr;
+  uint64_t start = ticks();
+  Kind kind;
+
+  explicit Entry(Kind k) : kind(k) {}
+
+  // False: declined, the call says why.
+  bool admit(MPI_Comm comm, Call& call) {
+    if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
+    communicator = find(comm);
+    if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
+    return communicator->reason() == Reason::none || decline(call, communicator->reason());
+  }
+
+  bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
+
+  void count(int algorithm, const Call& call) const {
+    trace::count_accelerated(uint32_t(kind), uint32_t(algorithm), ticks() - start, call.bytes);
+  }
+
+  // Runs the request. False: declined. True: call.code is set.
+  bool run(const Request& request, MPI_Comm comm, Call& call) {
+    engine::Outcome outcome = communicator->run(request);
+    if (outcome.algorithm < 0) return decline(call, outcome.reason);
+    call.code = MPI_SUCCESS;
+    if (!outcome.status.ok()) call.code = report(outcome.status, comm);
+    count(outcome.algorithm, call);
+    return true;
+  }
+
+  int report(const Status& status, MPI_Comm comm) const {
+    log(Level::error, "%s (rank %d of the communicator) in a collective: raising MPI_ERR_OTHER", status.what, status.detail);
+    return raise(comm, MPI_ERR_OTHER);
+  }
+
+  static int raise(MPI_Comm comm, int code) {
+    mpi().Comm_call_errhandler(comm, code);
+    return code;
+  }
+};
+
+bool done_with_nothing(Call& call) {
+  call.code = MPI_SUCCESS;
+  return true;
+}
+
+// Codes of the handles that are no operation to reduce with.
+bool is_no_reduction(MPI_Op op) {
+  for (const char* name : {"MPI_OP_NULL", "MPI_REPLACE", "MPI_NO_OP"}) {
+    MPI_Op known;
+    if (predefined(name, &known) && known == op) return true;
+  }
+  return false;
+}
+
+// Fills in op, type and element size. What is decided here is equal on all ranks, as op and datatype are.
+Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
+  if (named_op(op, &request->op)) {
+    if (!layout.named) return Reason::unsupported_type;
+    if (layout.kernel == kernels::Type::opaque || !kernels::defined(request->op, layout.kernel)) return Reason::unsupported_type;
+    request->type = layout.kernel;
+    request->element = layout.extent;
+    return request->element == kernels::size_of(layout.kernel) ? Reason::none : Reason::unsupported_type;
+  }
+  if (is_no_reduction(op)) return Reason::invalid_arguments;
+  request->op = kernels::Op::user;
+  request->element = layout.size;
+  return Reason::none;
+}
+
+struct Reduction {
+  const void* send;
+  void* receive;  // null where this rank gets no result
+  MPI_Count count;
+  MPI_Datatype type;
+  MPI_Op op;
+  MPI_Comm comm;
+};
+
+// A user's operation on a datatype with gaps: packed, run, unpacked.
+bool run_packed(Entry& entry, const Reduction& r, const Layout& layout, Request& request, UserReduction& user, Call& call) {
+  Temporary memory;
+  size_t bytes = request.bytes();
+  if (!memory.reserve(2 * bytes)) return call.code = Entry::raise(r.comm, MPI_ERR_NO_MEM), true;
+  call.code = pack(layout, r.send, request.count, memory.data());
+  if (call.code != MPI_SUCCESS) return call.code = Entry::raise(r.comm, call.code), true;
+  request.input = memory.data();
+  request.output = r.receive ? memory.data() + bytes : nullptr;
+  if (!entry.run(request, r.comm, call)) return false;
+  if (call.code == MPI_SUCCESS && user.error() != MPI_SUCCESS) call.code = Entry::raise(r.comm, user.error());
+  if (call.code == MPI_SUCCESS && r.receive) call.code = unpack(layout, request.output, request.count, r.receive);
+  return true;
+}
+
+bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& call) {
+  Layout layout;
+  if (r.count < 0 || !describe(r.type, &layout)) return decline(call, Reason::invalid_arguments);
+  request.count = size_t(r.count);
+  call.bytes = request.count * layout.size;
+  Reason reason = describe_reduction(r.op, layout, &request);
+  if (reason != Reason::none) return decline(call, reason);
+  if (request.bytes() == 0) return done_with_nothing(call);
+  if (request.op != kernels::Op::user) {
+    request.input = r.send;
+    request.output = r.receive;
+    return entry.run(request, r.comm, call);
+  }
+  UserReduction user(layout, r.op);
+  request.user = user.callback();
+  if (!layout.dense) return run_packed(entry, r, layout, request, user, call);
+  request.input = r.send;
+  request.output = r.receive;
+  if (!entry.run(request, r.comm, call)) return false;
+  if (call.code == MPI_SUCCESS && user.error() != MPI_SUCCESS) call.code = Entry::raise(r.comm, user.error());
+  return true;
+}
+
+// Broadcast of a datatype with gaps.
+bool bcast_packed(Entry& entry, void* buffer, const Layout& layout, size_t count, bool is_root, Request& request, MPI_Comm comm, Call& call) {
+  Temporary memory;
+  if (!memory.reserve(request.bytes())) return call.code = Entry::raise(comm, MPI_ERR_NO_MEM), true;
+  if (is_root) call.code = pack(layout, buffer, count, memory.data());
+  if (call.code != MPI_SUCCESS) return call.code = Entry::raise(comm, call.code), true;
+  request.input = request.output = memory.data();
+  if (!entry.run(request, comm, call)) return false;
+  if (call.code == MPI_SUCCESS && !is_root) call.code = unpack(layout, memory.data(), count, buffer);
+  return true;
+}
+
+}  // namespace
+
+bool barrier(MPI_Comm comm, Call& call) {
+  Entry entry(Kind::barrier);
+  if (!entry.admit(comm, call)) return false;
+  Request request;
+  request.kind = collective::Kind::barrier;
+  return entry.run(request, comm, call);
+}
+
+bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call) {
+  Entry entry(Kind::bcast);
+  if (!entry.admit(comm, call)) return false;
+  Layout layout;
+  if (count < 0 || !describe(type, &layout) || !entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
+  Request request;
+  request.kind = collective::Kind::bcast;
+  request.count = call.bytes = size_t(count) * layout.size;  // in bytes: the root's elements may be cut otherwise
+  request.root = root;
+  if (request.bytes() == 0) return done_with_nothing(call);
+  bool is_root = entry.communicator->rank() == root;
+  if (!layout.dense) return bcast_packed(entry, buffer, layout, size_t(count), is_root, request, comm, call);
+  request.input = request.output = buffer;
+  return entry.run(request, comm, call);
+}
+
+bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
+  Entry entry(Kind::reduce);
+  if (!entry.admit(comm, call)) return false;
+  if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
+  bool is_root = entry.communicator->rank() == root;
+  if (send == MPI_IN_PLACE && !is_root) return decline(call, Reason::invalid_arguments);
+  Request request;
+  request.kind = collective::Kind::reduce;
+  request.root = root;
+  const void* input = send == MPI_IN_PLACE ? receive : send;
+  return run_reduction(entry, {input, is_root ? receive : nullptr, count, type, op, comm}, request, call);
+}
+
+bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
+  Entry entry(Kind::allreduce);
+  if (!entry.admit(comm, call)) return false;
+  Request request;
+  request.kind = collective::Kind::allreduce;
+  const void* input = send == MPI_IN_PLACE ? receive : send;
+  return run_reduction(entry, {input, receive, count, type, op, comm}, request, call);
+}
+
+}  // namespace stretto::shim

@@ -1,0 +1,25 @@
+// The one per-process state of acceleration. Made at the first use, never destroyed: calls may come until the very end.
+#pragma once
+#include <atomic>
+
+#include "engine/communicator.hpp"
+#include "engine/job.hpp"
+#include "select/rules.hpp"
+#include "shim/abi.hpp"
+
+namespace stretto::shim {
+
+struct Context {
+  engine::Job job;
+  engine::Policy policy;
+  select::Rules rules;
+  MPI_Group world_group{};
+  int keyval = MPI_KEYVAL_INVALID;
+  std::atomic<bool> active{false};         // between a successful attach and detach
+  std::atomic<uint64_t> generation{1};     // grows whenever a communicator is freed: what threads remember of handles is then stale
+  char verdict[192] = "MPI_Init has not been seen";
+};
+
+Context& context();
+
+}  // namespace stretto::shim

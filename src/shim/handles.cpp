@@ -1,0 +1,167 @@
+#include "shim/handles.hpp"
+
+#include <mutex>
+#include <type_traits>
+
+#include "shim/mpi.hpp"
+#include "shim/named_types.hpp"
+
+namespace stretto::shim {
+
+namespace {
+
+template <class Handle>
+uintptr_t key_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<uintptr_t>(handle);
+  } else {
+    return uint32_t(handle);
+  }
+}
+
+// Open addressing, written once and then only read. No predefined handle is 0.
+template <class Value, size_t size>
+class HandleTable {
+ public:
+  void insert(uintptr_t key, const Value& value) {
+    size_t at = slot(key);
+    while (keys_[at] != 0 && keys_[at] != key) at = (at + 1) % size;
+    if (keys_[at] == key) return;
+    keys_[at] = key;
+    values_[at] = value;
+  }
+  const Value* find(uintptr_t key) const {
+    for (size_t at = slot(key); keys_[at] != 0; at = (at + 1) % size) {
+      if (keys_[at] == key) return &values_[at];
+    }
+    return nullptr;
+  }
+
+ private:
+  static size_t slot(uintptr_t key) { return size_t((uint64_t(key) * 0x9e3779b97f4a7c15u) >> 40) % size; }
+  uintptr_t keys_[size] = {};
+  Value values_[size] = {};
+};
+
+HandleTable<TypeFacts, 512> types;
+HandleTable<kernels::Op, 64> ops;
+std::atomic<bool> prepared{false};
+
+// Errors are returned while this lives: asking for a type that an MPI build lacks must not end the program.
+class ErrorsReturned {
+ public:
+  ErrorsReturned() {
+    MPI_Errhandler errors_return{};
+    predefined("MPI_ERRORS_RETURN", &errors_return);
+    for (int i = 0; i < 2; ++i) {
+      mpi().Comm_get_errhandler(comm(i), &saved_[i]);
+      mpi().Comm_set_errhandler(comm(i), errors_return);
+    }
+  }
+  ~ErrorsReturned() {
+    for (int i = 0; i < 2; ++i) {
+      mpi().Comm_set_errhandler(comm(i), saved_[i]);
+      mpi().Errhandler_free(&saved_[i]);
+    }
+  }
+  ErrorsReturned(const ErrorsReturned&) = delete;
+  ErrorsReturned& operator=(const ErrorsReturned&) = delete;
+
+ private:
+  static MPI_Comm comm(int i) { return i == 0 ? comm_world() : comm_self(); }
+  MPI_Errhandler saved_[2] = {};
+};
+
+bool measure(MPI_Datatype type, TypeFacts* facts) {
+  if (size_in_handle(key_of(type), &facts->size)) {
+    facts->extent = facts->size;
+    return true;
+  }
+  int size = 0;
+  MPI_Aint low = 0;
+  MPI_Aint extent = 0;
+  if (mpi().Type_size(type, &size) != MPI_SUCCESS || size <= 0) return false;
+  if (mpi().Type_get_extent(type, &low, &extent) != MPI_SUCCESS || extent < size) return false;
+  facts->size = size_t(size);
+  facts->extent = size_t(extent);
+  return true;
+}
+
+// Whether the MPI library adds two numbers of this type as `Number` does. Says which 16-byte format REAL*16 has there.
+template <class Number>
+bool adds_like(MPI_Datatype type) {
+  MPI_Op sum{};
+  Number left = 1.5;
+  Number right = 2.25;
+  if (!predefined("MPI_SUM", &sum) || mpi().Reduce_local(&left, &right, 1, type, sum) != MPI_SUCCESS) return false;
+  return right == Number(3.75);
+}
+
+kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
+  if (named.family == Family::real16) return adds_like<__float128>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
+  return kernel_type(named.family, size);
+}
+
+void add_type(const NamedType& named) {
+  MPI_Datatype handle{};
+  TypeFacts facts;
+  if (!predefined(named.name, &handle) || !measure(handle, &facts)) return;
+  facts.type = type_of(named, handle, facts.size);
+  if (kernels::size_of(facts.type) != facts.extent) facts.type = kernels::Type::opaque;
+  types.insert(key_of(handle), facts);
+}
+
+void add_op(const NamedOp& named) {
+  MPI_Op handle{};
+  if (predefined(named.name, &handle)) ops.insert(key_of(handle), named.op);
+}
+
+template <class Handle>
+Handle handle_named(const char* mpi_name) {
+  Handle handle{};
+  predefined(mpi_name, &handle);
+  return handle;
+}
+
+}  // namespace
+
+void prepare_handles() {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (prepared.load(std::memory_order_relaxed)) return;
+  const ErrorsReturned quietly;
+  for (const NamedType& named : named_types) add_type(named);
+  for (const NamedOp& named : named_ops) add_op(named);
+  prepared.store(true, std::memory_order_release);
+}
+
+bool named_type(MPI_Datatype type, TypeFacts* facts) {
+  if (!prepared.load(std::memory_order_acquire)) return false;
+  const TypeFacts* found = types.find(key_of(type));
+  if (found) *facts = *found;
+  return found != nullptr;
+}
+
+bool named_op(MPI_Op op, kernels::Op* which) {
+  if (!prepared.load(std::memory_order_acquire)) return false;
+  const kernels::Op* found = ops.find(key_of(op));
+  if (found) *which = *found;
+  return found != nullptr;
+}
+
+MPI_Comm comm_world() {
+  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_WORLD");
+  return comm;
+}
+
+MPI_Comm comm_self() {
+  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_SELF");
+  return comm;
+}
+
+MPI_Comm comm_null() {
+  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_NULL");
+  return comm;
+}
+
+}  // namespace stretto::shim

@@ -1,0 +1,43 @@
+// Where the generated wrappers hand over to Stretto. The wrappers call these only between a successful MPI_Init
+// (attach() has returned) and MPI_Finalize (detach() is about to be called), and never when the program's MPI is not
+// the one this library is built for. They may be called from several threads at once under MPI_THREAD_MULTIPLE.
+#pragma once
+#include <cstdint>
+
+#include "base/settings.hpp"
+#include "collective/request.hpp"
+#include "shim/abi.hpp"
+#include "trace/recorder.hpp"
+
+namespace stretto::shim {
+
+// What a hook tells its wrapper.
+struct Call {
+  int code = MPI_SUCCESS;  // true was returned: what the wrapper returns to the program
+  uint64_t bytes = 0;      // contributed by this rank, as far as known
+  uint32_t reason = 0;     // false was returned: why, an index into the reasons of record_tables()
+};
+
+using collective::Kind;  // also their numbers in the record
+
+// collective.cpp. true: done, and counted with trace::count_accelerated. false: the wrapper calls PMPI and counts the decline.
+bool barrier(MPI_Comm comm, Call& call);
+bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call);
+bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call);
+bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call);
+
+// attach.cpp. attach: right after a successful MPI_Init or MPI_Init_thread; the record is open, its header knows the
+// world rank and size, and named_type and named_op work. detach: right before MPI_Finalize.
+void attach();
+void detach();
+
+// Whether collectives are accelerated at present, and why (stretto_accelerating of the public interface).
+bool accelerating(const char** why);
+
+// The names of reasons and algorithms for the record; the shim adds its functions. Called once, before the first count.
+void fill_record_tables(trace::Tables* tables);
+
+// Provided by the shim: the settings as read from the environment at the first MPI call.
+const Settings& settings();
+
+}  // namespace stretto::shim

@@ -1,0 +1,128 @@
+#include "shim/operands.hpp"
+
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "shim/mpi.hpp"
+
+namespace stretto::shim {
+namespace {
+
+// These follow NAMED in every ABI.
+constexpr int combiner_dup = MPI_COMBINER_NAMED + 1;
+constexpr int combiner_contiguous = MPI_COMBINER_NAMED + 2;
+constexpr int deepest_nesting = 16;
+constexpr size_t largest_pack = size_t(1) << 30;  // bytes per call of MPI_Pack, whose sizes are ints
+
+bool is_dense(MPI_Datatype type, int depth);
+
+// A duplicate or contiguous type is as dense as the type it is made of.
+bool inner_is_dense(MPI_Datatype type, int integers, int depth) {
+  int count[1] = {0};
+  MPI_Aint addresses[1];
+  MPI_Datatype inner[1];
+  if (mpi().Type_get_contents(type, integers, 0, 1, count, addresses, inner) != MPI_SUCCESS) return false;
+  bool dense = is_dense(inner[0], depth + 1);
+  TypeFacts facts;
+  if (!named_type(inner[0], &facts)) mpi().Type_free(&inner[0]);  // get_contents made a handle of it
+  return dense;
+}
+
+// True only where certain; what is not dense is packed.
+bool is_dense(MPI_Datatype type, int depth) {
+  TypeFacts facts;
+  if (named_type(type, &facts)) return facts.size == facts.extent;
+  int integers, addresses, types, combiner;
+  if (depth > deepest_nesting || mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
+  bool looks_through = (combiner == combiner_dup && integers == 0) || (combiner == combiner_contiguous && integers == 1);
+  return looks_through && addresses == 0 && types == 1 && inner_is_dense(type, integers, depth);
+}
+
+// Calls `move(element offset, elements)` for blocks of elements that MPI_Pack's ints can count.
+template <typename Move>
+int in_blocks(const Layout& layout, size_t count, Move move) {
+  size_t block = std::max<size_t>(largest_pack / std::max<size_t>(layout.size, 1), 1);
+  for (size_t done = 0; done < count; done += block)
+    if (int code = move(done, int(std::min(block, count - done)))) return code;
+  return MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool describe(MPI_Datatype type, Layout* layout) {
+  layout->type = type;
+  TypeFacts facts;
+  if (named_type(type, &facts)) {
+    *layout = {type, facts.size, facts.size == facts.extent, true, facts.type, facts.extent};
+    return true;
+  }
+  MPI_Datatype null;
+  if (predefined("MPI_DATATYPE_NULL", &null) && type == null) return false;
+  int size;
+  MPI_Aint lb, extent;
+  if (mpi().Type_size(type, &size) != MPI_SUCCESS || size < 0) return false;
+  if (mpi().Type_get_extent(type, &lb, &extent) != MPI_SUCCESS) return false;
+  layout->size = size_t(size);
+  layout->extent = size_t(extent);
+  layout->dense = lb == 0 && extent == size && is_dense(type, 0);
+  return true;
+}
+
+Temporary::~Temporary() { free(data_); }
+
+bool Temporary::reserve(size_t bytes) {
+  if (data_ != nullptr && bytes <= bytes_) return true;
+  free(data_);
+  data_ = static_cast<char*>(malloc(bytes ? bytes : 1));
+  bytes_ = data_ ? bytes : 0;
+  return data_ != nullptr;
+}
+
+int pack(const Layout& layout, const void* from, size_t count, void* to) {
+  return in_blocks(layout, count, [&](size_t done, int elements) {
+    const char* source = static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
+    char* target = static_cast<char*>(to) + done * layout.size;
+    int position = 0, room = int(std::min<size_t>(size_t(elements) * layout.size, INT32_MAX));
+    return mpi().Pack(source, elements, layout.type, target, room, &position, comm_self());
+  });
+}
+
+int unpack(const Layout& layout, const void* from, size_t count, void* to) {
+  return in_blocks(layout, count, [&](size_t done, int elements) {
+    const char* source = static_cast<const char*>(from) + done * layout.size;
+    char* target = static_cast<char*>(to) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
+    int position = 0, room = int(std::min<size_t>(size_t(elements) * layout.size, INT32_MAX));
+    return mpi().Unpack(source, room, &position, target, elements, layout.type, comm_self());
+  });
+}
+
+void UserReduction::apply(void* self, const void* in, void* inout, size_t count) {
+  auto* reduction = static_cast<UserReduction*>(self);
+  int code = reduction->layout_.dense ? reduction->apply_dense(in, inout, count) : reduction->apply_packed(in, inout, count);
+  if (code != MPI_SUCCESS && reduction->error_ == MPI_SUCCESS) reduction->error_ = code;
+}
+
+int UserReduction::apply_dense(const void* in, void* inout, size_t count) {
+  return mpi().Reduce_local(in, inout, int(count), layout_.type, op_);
+}
+
+// Lays `count` packed elements out as the datatype says. *origin: where element 0's address is.
+bool UserReduction::unfold(const void* packed, size_t count, Temporary& memory, char** origin) {
+  MPI_Aint true_lb, true_extent;
+  if (mpi().Type_get_true_extent(layout_.type, &true_lb, &true_extent) != MPI_SUCCESS) return false;
+  ptrdiff_t stride = ptrdiff_t(layout_.extent), span = stride * ptrdiff_t(count - 1);
+  ptrdiff_t lowest = std::min<ptrdiff_t>(0, span) + true_lb, highest = std::max<ptrdiff_t>(0, span) + true_lb + true_extent;
+  if (!memory.reserve(size_t(highest - lowest))) return false;
+  *origin = memory.data() - lowest;
+  return unpack(layout_, packed, count, *origin) == MPI_SUCCESS;
+}
+
+int UserReduction::apply_packed(const void* in, void* inout, size_t count) {
+  char *left, *right;
+  if (!unfold(in, count, left_, &left) || !unfold(inout, count, right_, &right)) return MPI_ERR_NO_MEM;
+  if (int code = mpi().Reduce_local(left, right, int(count), layout_.type, op_)) return code;
+  return pack(layout_, right, count, inout);
+}
+
+}  // namespace stretto::shim

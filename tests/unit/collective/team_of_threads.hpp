@@ -1,0 +1,75 @@
+// A team whose ranks are threads of this process: a board and staging cells in plain memory, so that sanitizers see the algorithms.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "collective/team.hpp"
+#include "transport/fault/fault.hpp"
+#include "transport/local/local.hpp"
+#include "transport/shm/shm.hpp"
+
+namespace stretto::collective {
+
+struct TeamOptions {
+  size_t cell_bytes = 4096;
+  WaitPolicy policy = WaitPolicy::oversubscribed();
+  bool direct = true;
+  std::function<transport::Faults(int rank)> faults;  // of the direct transport
+  uint32_t first_number = 0;                          // of exchanges and rounds: near 2^32 tests that they wrap
+};
+
+class TeamOfThreads {
+ public:
+  TeamOfThreads(int size, const TeamOptions& options = {}) : size_(size) {
+    board_ = static_cast<Board*>(aligned_alloc(cache_line, Board::bytes(size)));
+    std::memset(static_cast<void*>(board_), 0, Board::bytes(size));
+    constexpr uint32_t cells = 4;
+    stage_ = static_cast<char*>(aligned_alloc(cache_line, options.cell_bytes * cells * size_t(size)));
+    for (int r = 0; r < size; ++r) {
+      teams_.push_back(std::make_unique<Team>(r, size, board_, Waiter(options.policy, {})));
+      Team& team = *teams_.back();
+      team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
+      if (options.direct) team.direct = transport::make_local();
+      if (options.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
+      start_at(team, options.first_number);
+    }
+  }
+  ~TeamOfThreads() {
+    teams_.clear();
+    free(board_);
+    free(stage_);
+  }
+
+  int size() const { return size_; }
+  Team& team(int r) { return *teams_[size_t(r)]; }
+
+  // Runs `body` for every rank at once, and fails when a status is not ok.
+  void run(const std::function<Status(Team&)>& body) {
+    std::vector<std::thread> threads;
+    std::vector<Status> statuses(static_cast<size_t>(size_));
+    for (int r = 0; r < size_; ++r) threads.emplace_back([&, r] { statuses[size_t(r)] = body(team(r)); });
+    for (auto& thread : threads) thread.join();
+    for (int r = 0; r < size_; ++r) EXPECT_TRUE(statuses[size_t(r)].ok()) << "rank " << r << ": " << statuses[size_t(r)].what;
+  }
+
+ private:
+  void start_at(Team& team, uint32_t number) {
+    team.exchanges = team.rounds = number;
+    RankBoard& mine = team.mine();
+    for (Signal* signal : {&mine.done, &mine.filled, &mine.reduced, &mine.drained}) signal->value.store(number);
+    for (Slot& slot : mine.slots) slot.ready.value.store(number);
+    for (int r = 0; r < size_; ++r) team.assume_reached(r, number);
+  }
+
+  const int size_;
+  Board* board_;
+  char* stage_;
+  std::vector<std::unique_ptr<Team>> teams_;
+};
+
+}  // namespace stretto::collective

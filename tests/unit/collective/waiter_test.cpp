@@ -1,0 +1,85 @@
+#include "collective/waiter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace stretto::collective {
+namespace {
+
+TEST(Reached, Wraps) {
+  EXPECT_TRUE(reached(5, 5));
+  EXPECT_TRUE(reached(6, 5));
+  EXPECT_FALSE(reached(4, 5));
+  EXPECT_TRUE(reached(3, UINT32_MAX - 3));
+  EXPECT_FALSE(reached(UINT32_MAX - 3, 3));
+}
+
+TEST(Waiter, SeesWhatWasStoredBefore) {
+  for (WaitPolicy policy : {WaitPolicy{UINT32_MAX, 0}, WaitPolicy{1, UINT32_MAX}, WaitPolicy{1, 0}, WaitPolicy::dedicated()}) {
+    Signal ping, pong;
+    int data = 0, sum = 0;
+    std::thread peer([&] {
+      Waiter waiter(policy, {});
+      for (uint32_t i = 1; i <= 200; ++i) {
+        EXPECT_TRUE(waiter.until(ping, i, 0).ok());
+        sum += data;
+        announce(pong, i);
+      }
+    });
+    Waiter waiter(policy, {});
+    for (uint32_t i = 1; i <= 200; ++i) {
+      data = int(i);
+      announce(ping, i);
+      EXPECT_TRUE(waiter.until(pong, i, 1).ok());
+    }
+    peer.join();
+    EXPECT_EQ(sum, 200 * 201 / 2);
+  }
+}
+
+TEST(Waiter, ReportsTheDead) {
+  Signal never;
+  int asked = 0;
+  WaitHooks hooks;
+  hooks.context = &asked;
+  hooks.alive = [](void* context, int rank) {
+    ++*static_cast<int*>(context);
+    return rank != 3;
+  };
+  Waiter waiter({1, 1}, hooks);
+  Status status = waiter.until(never, 1, 3);
+  EXPECT_EQ(status.code, Code::peer_lost);
+  EXPECT_EQ(status.detail, 3);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST(Waiter, TakesTheLastWordOfTheDead) {
+  Signal signal;
+  WaitHooks hooks;
+  hooks.context = &signal;
+  hooks.alive = [](void* context, int) {
+    announce(*static_cast<Signal*>(context), 1);  // announced, then died
+    return false;
+  };
+  EXPECT_TRUE(Waiter({1, 1}, hooks).until(signal, 1, 0).ok());
+}
+
+TEST(Waiter, DrivesProgress) {
+  Signal signal;
+  int driven = 0;
+  WaitHooks hooks;
+  hooks.context = &driven;
+  hooks.progress = [](void* context) { ++*static_cast<int*>(context); };
+  std::thread peer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    announce(signal, 1);
+  });
+  EXPECT_TRUE(Waiter({1, 1}, hooks).until(signal, 1, 0).ok());
+  peer.join();
+  EXPECT_GT(driven, 1);
+}
+
+}  // namespace
+}  // namespace stretto::collective

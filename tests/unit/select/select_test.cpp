@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include "select/reason.hpp"
+#include "select/selector.hpp"
+
+namespace stretto::select {
+namespace {
+
+using collective::Kind;
+
+Rules rules_of(const std::string& text) {
+  Rules rules;
+  Status status = parse_rules(text.data(), text.size(), &rules);
+  EXPECT_TRUE(status.ok()) << status.what << " in line " << status.detail;
+  return rules;
+}
+
+std::string chosen(const Rules& rules, Facts facts) {
+  Selection s = choose(rules, facts);
+  return s.algorithm < 0 ? "mpi" : collective::algorithms[s.algorithm].name;
+}
+
+TEST(Rules, FirstThatHoldsIsTaken) {
+  Rules rules = rules_of(
+      "# comment\n\n"
+      "allreduce bytes=0..100 flat   # trailing comment\r\n"
+      "\tallreduce bytes=..16K ranks=2..3 gather\n"
+      "allreduce crowded=yes bytes=1M..  mpi\n"
+      "allreduce slices\n"
+      "bcast bytes=64 flat");
+  EXPECT_EQ(rules.count, 5);
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 100, 8, false, Travel::by_rules}), "flat");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 16384, 3, false, Travel::by_rules}), "gather");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 16385, 3, false, Travel::by_rules}), "slices");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 101, 4, false, Travel::by_rules}), "slices");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 1 << 20, 4, true, Travel::by_rules}), "mpi");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 1 << 20, 4, false, Travel::by_rules}), "slices");
+  EXPECT_EQ(chosen(rules, {Kind::bcast, 64, 4, false, Travel::by_rules}), "flat");
+  EXPECT_EQ(chosen(rules, {Kind::bcast, 65, 4, false, Travel::by_rules}), "mpi");
+  EXPECT_EQ(choose(rules, {Kind::bcast, 65, 4, false, Travel::by_rules}).reason, Reason::mpi_preferred);
+}
+
+TEST(Rules, RuleBeyondItsAlgorithmsReachIsPassedOver) {
+  Rules rules = rules_of("allreduce flat\nallreduce slices\n");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 496, 4, false, Travel::by_rules}), "flat");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 497, 4, false, Travel::by_rules}), "slices");
+}
+
+TEST(Rules, TravelOverridesHowLargeMessagesMove) {
+  Rules rules = rules_of(default_rules());
+  for (Kind kind : {Kind::bcast, Kind::reduce, Kind::allreduce}) {
+    EXPECT_EQ(chosen(rules, {kind, 1 << 20, 4, false, Travel::direct}), "direct");
+    EXPECT_EQ(chosen(rules, {kind, 8, 4, false, Travel::direct}), "flat");
+    EXPECT_NE(chosen(rules, {kind, 1 << 20, 4, false, Travel::staged}), "direct");
+  }
+  EXPECT_NE(chosen(rules_of("allreduce direct"), {Kind::allreduce, 1 << 20, 4, false, Travel::staged}), "direct");
+}
+
+// What the built-in rules decide is stated here, so that a change of them is a decision.
+TEST(Rules, DefaultsCoverEverything) {
+  Rules rules = rules_of(default_rules());
+  for (int k = 0; k < collective::kind_count; ++k)
+    for (uint64_t bytes = 0; bytes <= (uint64_t(1) << 40); bytes = bytes * 2 + 1)
+      for (int ranks : {2, 3, 8, 128})
+        for (bool crowded : {false, true}) EXPECT_NE(chosen(rules, {Kind(k), bytes, ranks, crowded, Travel::by_rules}), "mpi");
+}
+
+struct Bad {
+  const char* text;
+  int line;
+};
+class BadRules : public ::testing::TestWithParam<Bad> {};
+TEST_P(BadRules, AreRefusedWithTheLine) {
+  Rules rules;
+  Status status = parse_rules(GetParam().text, std::strlen(GetParam().text), &rules);
+  EXPECT_EQ(status.code, Code::invalid);
+  EXPECT_EQ(status.detail, GetParam().line) << GetParam().text;
+}
+INSTANTIATE_TEST_SUITE_P(All, BadRules,
+                         ::testing::Values(Bad{"", 0}, Bad{"# nothing\n", 0}, Bad{"allreduce\n", 1}, Bad{"allreduce flat\nallsum flat\n", 2},
+                                           Bad{"allreduce bytes=4..2 flat", 1}, Bad{"allreduce bytes=4Q flat", 1},
+                                           Bad{"allreduce bytes=.. slises", 1}, Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
+                                           Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
+
+TEST(Rules, TooManyAreRefused) {
+  std::string text;
+  for (int i = 0; i <= Rules::capacity; ++i) text += "barrier flat\n";
+  Rules rules;
+  EXPECT_EQ(parse_rules(text.data(), text.size(), &rules).code, Code::invalid);
+}
+
+TEST(Rules, RandomTextNeverDoesWorseThanRefuse) {
+  std::mt19937 random(7);
+  const std::string alphabet = "alreducbstp flatmpi=.0123KMG#\n\t\r\xff";
+  for (int i = 0; i < 3000; ++i) {
+    std::string text(random() % 200, ' ');
+    for (char& c : text) c = alphabet[random() % alphabet.size()];
+    Rules rules;
+    Status status = parse_rules(text.data(), text.size(), &rules);
+    EXPECT_EQ(status.ok(), rules.count > 0 && status.code == Code::ok);
+    EXPECT_LE(rules.count, Rules::capacity);
+  }
+}
+
+TEST(Rules, FilesAreReadOrRefusedWithReason) {
+  Rules rules;
+  EXPECT_EQ(load_rules("/nonexistent/rules", &rules).code, Code::refused);
+  EXPECT_FALSE(load_rules("/", &rules).ok());
+  std::string path = ::testing::TempDir() + "stretto_rules_test";
+  std::ofstream(path) << "barrier flat\n";
+  EXPECT_TRUE(load_rules(path.c_str(), &rules).ok());
+  EXPECT_EQ(rules.count, 1);
+  std::ofstream(path) << std::string(2 << 20, '\n');
+  EXPECT_EQ(load_rules(path.c_str(), &rules).code, Code::invalid);
+  std::remove(path.c_str());
+}
+
+TEST(Rules, FingerprintTellsTextsApart) {
+  EXPECT_NE(rules_of("barrier flat").fingerprint, rules_of("barrier mpi").fingerprint);
+  EXPECT_EQ(rules_of("barrier flat").fingerprint, rules_of("barrier flat").fingerprint);
+}
+
+TEST(Reasons, AllHaveNames) {
+  for (const char* name : reason_names) EXPECT_GT(std::strlen(name), 0u);
+}
+
+}  // namespace
+}  // namespace stretto::select

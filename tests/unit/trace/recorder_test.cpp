@@ -1,0 +1,141 @@
+// What is counted is what a reader of the file finds.
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "trace/layout.hpp"
+#include "trace/record_reader.hpp"
+
+namespace stretto::trace {
+namespace {
+
+using testing::Folder;
+using testing::in_child;
+using testing::Reader;
+using testing::read_file;
+using testing::tables;
+
+Reader only_record(const Folder& folder) {
+  EXPECT_EQ(folder.files().size(), 1u);
+  return Reader(read_file(folder.files().at(0)));
+}
+
+TEST(Recorder, WritesHeaderNamesAndCounts) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    header()->world_rank = 3;
+    count_call(0, 100, 0);
+    count_call(2, 50, 4096);
+    count_call(2, 70, 4096);
+    count_accelerated(3, 1, 40, 4096);
+    count_declined(3, 1, 60, 8);
+    count_declined(0, 0, 5, 0);
+    calibrate();
+    return 0;
+  }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(0, memcmp(record.header.magic, "STRETTOR", 8));
+  EXPECT_EQ(record.header.version, 1u);
+  EXPECT_EQ(record.header.header_bytes, 488u);
+  EXPECT_EQ(record.header.world_rank, 3);
+  EXPECT_EQ(record.header.blocks_used, 1u);
+  EXPECT_GT(record.header.last_ns, record.header.start_ns);
+  EXPECT_EQ(record.size(), record.first_block() + record.header.blocks * record.block_bytes());
+  EXPECT_EQ(record.name(0), "MPI_Send");
+  EXPECT_EQ(record.name(4), "size");
+  EXPECT_EQ(record.name(6), "tree");
+  EXPECT_EQ(record.total(record.calls(0)), 1u);
+  EXPECT_EQ(record.total(record.calls(1)), 0u);
+  EXPECT_EQ(record.total(record.calls(2)), 2u);
+  EXPECT_EQ(record.total(record.ticks(2)), 120u);
+  EXPECT_EQ(record.total(record.bytes(2)), 8192u);
+  const uint64_t allreduce[] = {1, 4096, 40, 1, 8, 60};
+  for (uint32_t field = 0; field < 6; ++field) EXPECT_EQ(record.total(record.kind(3, field)), allreduce[field]);
+  EXPECT_EQ(record.total(record.decline(3, 1)), 1u);
+  EXPECT_EQ(record.total(record.decline(0, 0)), 1u);
+  EXPECT_EQ(record.total(record.ran(3, 1)), 1u);
+  EXPECT_EQ(record.total(record.ran(3, 0)), 0u);
+}
+
+TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
+  constexpr int threads = 2 * thread_blocks;
+  constexpr int calls = 2000;
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    std::latch start(threads);
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t) {
+      all.emplace_back([&] {
+        count_call(1, 1, 1);  // has its block before the others end
+        start.arrive_and_wait();
+        for (int i = 1; i < calls; ++i) count_call(1, 1, 1);
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    return 0;
+  }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(record.total(record.calls(1)), uint64_t(threads) * calls);
+  EXPECT_EQ(record.total(record.bytes(1)), uint64_t(threads) * calls);
+  EXPECT_EQ(record.word(0, record.calls(1)), uint64_t(calls));
+  EXPECT_EQ(record.word(thread_blocks - 1, record.calls(1)), uint64_t(threads - int(thread_blocks) + 1) * calls);
+  EXPECT_EQ(record.header.blocks_used, thread_blocks);
+}
+
+TEST(Recorder, ThreadsThatComeAndGoShareFewBlocks) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    for (int i = 0; i < 500; ++i) std::thread([] { count_call(0, 1, 0); }).join();
+    return 0;
+  }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(record.total(record.calls(0)), 500u);
+  EXPECT_LE(record.header.blocks_used, 2u);
+}
+
+TEST(Recorder, CountsBeforeOpeningAreHarmless) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+    count_call(0, 1, 1);
+    count_declined(1, 0, 1, 1);
+    header()->world_rank = 1;
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    count_call(0, 1, 1);
+    return 0;
+  }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(record.total(record.calls(0)), 1u);
+  EXPECT_EQ(record.header.world_rank, -1);
+}
+
+TEST(Recorder, IgnoresNumbersBeyondItsTables) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    count_call(3, 1, 1);
+    count_accelerated(32, 0, 1, 1);
+    count_declined(1, 2, 1, 1);
+    return 0;
+  }));
+  const Reader record = only_record(folder);
+  const uint32_t words = 3 * 3 + 32 * (6 + 2 + 2);
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < words; ++i) sum += record.total(i);
+  EXPECT_EQ(sum, 3u);  // the decline of kind 1: one call, one byte, one tick, no reason
+}
+
+TEST(Recorder, OpensOnce) {
+  Folder folder;
+  EXPECT_EQ(0, in_child([&] {
+    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+    return open_record(folder.path.c_str(), tables).code == Code::invalid ? 0 : 2;
+  }));
+  EXPECT_EQ(folder.files().size(), 1u);
+}
+
+}  // namespace
+}  // namespace stretto::trace

@@ -1,0 +1,1 @@
+"""What stands behind `./dev`: one module for each of its commands. Standard library only."""

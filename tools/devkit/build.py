@@ -1,0 +1,25 @@
+"""`./dev build [PRESET]`: configure, compile, and for release put the preload libraries beside the Python package."""
+
+from __future__ import annotations
+
+import json
+
+from devkit.common import BUILD, ROOT, VENV, DevError, jobs, need, say
+
+
+def presets() -> list[str]:
+    table = json.loads((ROOT / "CMakePresets.json").read_text())
+    return [row["name"] for row in table["configurePresets"] if not row.get("hidden")]
+
+
+def build(preset: str = "release") -> None:
+    if preset not in presets():
+        raise DevError(f"no preset {preset}; there are {', '.join(presets())}")
+    if not (VENV / "bin" / "cmake").exists():
+        raise DevError("no .venv: run ./dev setup first")
+    need(["cmake", "--preset", preset, "--log-level=WARNING"])
+    need(["cmake", "--build", "--preset", preset, "-j", jobs()])
+    if preset == "release":
+        need(["cmake", "--install", BUILD / preset, "--prefix", ROOT / "python", "--component", "preload", "--strip"])
+        libraries = sorted(file.name for file in (ROOT / "python" / "stretto" / "lib").glob("*.so"))
+        say(f"python/stretto/lib: {', '.join(libraries) or 'nothing (no preload target yet)'}")

@@ -1,0 +1,25 @@
+"""`./dev demo` and `./dev bench`."""
+
+from __future__ import annotations
+
+from devkit.common import MPI_ENVIRONMENTS, ROOT, VENV, DevError, run, say
+
+
+def needs_build() -> None:
+    if not list((ROOT / "python" / "stretto" / "lib").glob("*.so")):
+        raise DevError("nothing built yet: ./dev setup && ./dev build")
+
+
+def demo() -> int:
+    """examples/demo.py with the first MPI environment that is there."""
+    needs_build()
+    for name, folder in MPI_ENVIRONMENTS.items():
+        if (folder / "bin" / "python").exists():
+            say(f"examples/demo.py with {name}")
+            return run([folder / "bin" / "python", "examples/demo.py"])
+    raise DevError("no MPI environment: ./dev setup")
+
+
+def bench(*arguments: str) -> int:
+    needs_build()
+    return run([VENV / "bin" / "python", "bench/run.py", *arguments])

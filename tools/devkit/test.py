@@ -1,0 +1,105 @@
+"""`./dev test [quick]`: every suite, and one line that adds them up."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+from devkit.build import build
+from devkit.common import BUILD, MPI_ENVIRONMENTS, ROOT, VENV, DevError, environment, jobs, run, say
+
+_COUNTS = re.compile(r"(\d+) passed, (\d+) failed")
+
+
+@dataclass(frozen=True)
+class Suite:
+    name: str
+    passed: int
+    failed: int
+    seconds: float
+
+
+def test(part: str = "") -> int:
+    """Exit code 1 where any test failed. `quick` leaves out the sanitizers and asks the MPI tests to be short."""
+    if part not in ("", "quick"):
+        raise DevError(f"no part {part}: ./dev test or ./dev test quick")
+    quick = part == "quick"
+    build("release")
+    suites = [ctest("release")]
+    if not quick:
+        for preset in ("asan", "tsan"):
+            build(preset)
+            suites.append(ctest(preset))
+    suites.append(pytest())
+    suites += [mpi_suite(script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+    print()
+    for suite in suites:
+        print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
+    passed, failed = sum(suite.passed for suite in suites), sum(suite.failed for suite in suites)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed or not passed else 0
+
+
+def ctest(preset: str) -> Suite:
+    """The unit and conformance tests of a build."""
+    folder = BUILD / preset
+    report = folder / "ctest.xml"
+    report.unlink(missing_ok=True)
+    # gcc's thread sanitizer does not stand the address layouts of newer kernels: fix the layout.
+    fixed = ["setarch", "-R"] if preset == "tsan" and shutil.which("setarch") else []
+    command = [*fixed, "ctest", "--test-dir", folder, "--output-on-failure", "-j", jobs(), "--output-junit", report]
+    extra = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"}
+    return counted(f"unit ({preset})", [str(word) for word in [*command, "--quiet"]], report, extra)
+
+
+def pytest() -> Suite:
+    report = BUILD / "pytest.xml"
+    report.unlink(missing_ok=True)
+    command = [str(VENV / "bin" / "pytest"), "tests/python", "--junitxml", str(report)]
+    return counted("python", command, report, mpi_environments())
+
+
+def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) -> Suite:
+    """A suite that writes a JUnit report. No report, or a failure that it does not show, counts as one failure."""
+    say(name)
+    begin = time.monotonic()
+    code = run(command, extra)
+    passed = failed = 0
+    if report.is_file():
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            bad = case.find("failure") is not None or case.find("error") is not None
+            failed += bad
+            passed += not bad and case.find("skipped") is None
+    if code and not failed:
+        failed = 1
+    return Suite(name, passed, failed, time.monotonic() - begin)
+
+
+def mpi_suite(script: Path, quick: bool) -> Suite:
+    """A script under tests/mpi: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
+    name = f"mpi/{script.parent.name}"
+    say(name)
+    begin = time.monotonic()
+    extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
+    passed, failed = 0, 0
+    with subprocess.Popen([str(script)], cwd=ROOT, env=environment(extra), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            match = _COUNTS.fullmatch(line.strip())
+            if match:
+                passed, failed = int(match[1]), int(match[2])
+    if process.returncode and not failed:
+        failed = 1
+    if not process.returncode and not passed + failed:
+        passed = 1
+    return Suite(name, passed, failed, time.monotonic() - begin)
+
+
+def mpi_environments() -> dict[str, str]:
+    return {f"MPI_{name.upper()}": str(folder) for name, folder in MPI_ENVIRONMENTS.items()}
