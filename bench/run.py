@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What ./dev bench does: builds the benchmark for each MPI, measures Stretto against the peers and what declining costs,
-and writes bench/results/<machine>/. Quiet the machine first; the full run takes a quarter of an hour, --quick two minutes.
+and writes bench/results/<machine>/. Quiet the machine first; the full run takes a quarter of an hour, --quick a minute.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE / "collective"))
 import launchers  # noqa: E402
 import machine  # noqa: E402
 import peers  # noqa: E402
+import tables  # noqa: E402
 
 INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
 
@@ -61,17 +62,25 @@ def ensure_intel(say: Callable[[str], None]) -> None:
         say("FAILED: Intel MPI could not be installed; going on without it")
 
 
-def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]) -> list[dict]:
+def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]) -> list[tables.Json]:
     """What calls cost that Stretto sees and leaves to MPI: on one rank, and on two with acceleration off."""
     found = []
     for peer in launchers.PEERS:
         preload = folder / peer.preload
-        if peer.key not in peers.tables.HOSTS or not peer.available() or not preload.exists():
+        if peer.key not in tables.HOSTS or not peer.available() or not preload.exists():
             continue
-        for how, ranks, settings in (("1 rank", 1, {}), ("2 ranks, acceleration off", 2, {"STRETTO_ACCELERATE": "off"})):
+        off = {"STRETTO_ACCELERATE": "off"}
+        for how, ranks, settings in (("1 rank", 1, dict[str, str]()), ("2 ranks, acceleration off", 2, off)):
             try:
-                lines = launchers.run(peer, peer.configs[0], ranks, machine.cores(), ["--decline", "--budget", str(budget_ms)],
-                                      stretto=preload, settings=settings)
+                lines = launchers.run(
+                    peer,
+                    peer.configs[0],
+                    ranks,
+                    machine.cores(),
+                    ["--decline", "--budget", str(budget_ms)],
+                    stretto=preload,
+                    settings=settings,
+                )
             except launchers.RunFailed as why:
                 say(f"declining, {peer.title}, {how}: FAILED: {why}")
                 continue
@@ -82,9 +91,11 @@ def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few sizes, one repeat, each peer's first settings: about two minutes")
+    parser.add_argument("--quick", action="store_true", help="few sizes, one repeat: about a minute")
     parser.add_argument("--ranks", default="2,4,8", help="rank counts (default: 2,4,8)")
     parser.add_argument("--repeats", type=int, help="how often each run is repeated (default: 3; --quick: 1)")
+    parser.add_argument("--sizes", help="bytes, with K or M, separated by commas")
+    parser.add_argument("--budget", type=float, help="ms for each point of a run (default: 100; --quick: 40)")
     parser.add_argument("--peers-only", action="store_true", help="measure the peers without Stretto, into peers.md")
     parser.add_argument("--preloads", type=Path, help="folder with the preload libraries (default: the newest build)")
     parser.add_argument("--output", type=Path, help="folder for the results (default: bench/results/<machine>)")
@@ -95,6 +106,8 @@ def options_from(args: argparse.Namespace, say: Callable[[str], None]) -> peers.
     options = peers.Options([int(r) for r in args.ranks.split(",")], args.repeats or (1 if args.quick else 3), say=say)
     if args.quick:
         options.sizes, options.budget_ms, options.most_shared = peers.QUICK_SIZES, 40, 256 << 10
+    options.sizes = args.sizes or options.sizes
+    options.budget_ms = args.budget or options.budget_ms
     if not args.peers_only:
         options.preloads = args.preloads or peers.find_preloads()
         if not options.preloads:
@@ -103,7 +116,7 @@ def options_from(args: argparse.Namespace, say: Callable[[str], None]) -> peers.
 
 
 def main() -> int:
-    peers.end_on_termination()
+    peers.interrupt_on_termination()
     args, say = parse(), make_say()
     if not any(peer.available() for peer in launchers.PEERS):
         sys.exit("bench: no MPI under .mpi: run ./dev setup first")

@@ -11,13 +11,13 @@ typedef struct {
 } Place;
 
 /* One block of calls on each side. */
-#define BOTH_SIDES(name, CALL)                  \
-  static void name##_mpi(Place* at) {           \
-    (void)at;                                   \
-    for (int i = 0; i < block; ++i) MPI_##CALL; \
-  }                                             \
-  static void name##_pmpi(Place* at) {          \
-    (void)at;                                   \
+#define BOTH_SIDES(name, CALL)                   \
+  static void name##_mpi(Place* at) {            \
+    (void)at;                                    \
+    for (int i = 0; i < block; ++i) MPI_##CALL;  \
+  }                                              \
+  static void name##_pmpi(Place* at) {           \
+    (void)at;                                    \
     for (int i = 0; i < block; ++i) PMPI_##CALL; \
   }
 

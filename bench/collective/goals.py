@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tables import HOSTS, SMALL, Cell, geometric_mean, size_text
+from tables import HOSTS, SMALL, Cell, Json, geometric_mean, size_text
 
 
 @dataclass
@@ -14,7 +14,7 @@ class Verdict:
     measured: str
     met: bool | None  # None: no data
 
-    def as_json(self) -> dict:
+    def as_json(self) -> Json:
         return {"goal": self.goal, "measured": self.measured, "met": self.met}
 
 
@@ -35,27 +35,40 @@ def _never_slower(cells: Iterable[Cell], host: str) -> Verdict:
     if not ratios:
         return Verdict(goal, "not measured", None)
     names = ", ".join(f"{c.collective} {size_text(c.bytes)} {r:.2f}" for r, c in slower[:6])
-    return Verdict(goal, f"{len(ratios) - len(slower)} of {len(ratios)} points{'; slower: ' + names if names else ''}", not slower)
+    text = f"{len(ratios) - len(slower)} of {len(ratios)} points{'; slower: ' + names if names else ''}"
+    return Verdict(goal, text, not slower)
 
 
-def judge(cells: list[Cell], declining: list[dict]) -> list[Verdict]:
+def judge(cells: list[Cell], declining: list[Json]) -> list[Verdict]:
     """Verdicts for each MPI under which Stretto ran. `declining`: the decline lines of collective_bench."""
     verdicts = []
     single = [c for c in cells if c.ranks == 2 and c.mode == "balanced"]
     allreduce = [c for c in single if c.collective == "allreduce"]
     for host in HOSTS:
         verdicts.append(_never_slower(single, host))
-        verdicts.append(_limit(f"on {host}, 2 ranks: allreduce to 1 KiB at most 0.4 of the best peer's time (geometric mean)",
-                               [c for c in allreduce if c.bytes <= SMALL], host, 0.4))
-        verdicts.append(_limit(f"on {host}, 2 ranks: allreduce above 1 KiB at most 0.8 (geometric mean)",
-                               [c for c in allreduce if c.bytes > SMALL], host, 0.8))
+        verdicts.append(
+            _limit(
+                f"on {host}, 2 ranks: allreduce to 1 KiB at most 0.4 of the best peer's time (geometric mean)",
+                [c for c in allreduce if c.bytes <= SMALL],
+                host,
+                0.4,
+            )
+        )
+        verdicts.append(
+            _limit(
+                f"on {host}, 2 ranks: allreduce above 1 KiB at most 0.8 (geometric mean)",
+                [c for c in allreduce if c.bytes > SMALL],
+                host,
+                0.8,
+            )
+        )
         for ranks in sorted({c.ranks for c in cells if c.ranks > 2}):
             few = [c for c in cells if c.ranks == ranks and c.mode == "batch" and c.bytes <= SMALL]
             verdicts.append(_limit(f"on {host}, {ranks} ranks: small messages at most 0.6 (geometric mean)", few, host, 0.6))
     if declining:
         worst = max(declining, key=lambda line: line["extra_ns"])
-        verdicts.append(Verdict("loaded but declining: at most 50 ns a call",
-                                f"at most {worst['extra_ns']:.0f} ns ({worst['call']}, {worst['host']})", worst["extra_ns"] <= 50))
+        text = f"at most {worst['extra_ns']:.0f} ns ({worst['call']}, {worst['host']})"
+        verdicts.append(Verdict("loaded but declining: at most 50 ns a call", text, worst["extra_ns"] <= 50))
     return verdicts
 
 

@@ -10,6 +10,7 @@ import tempfile
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 _FOREIGN = ("OMPI_", "PMIX_", "PRTE_", "MPIR_CVAR_", "I_MPI_", "FI_", "UCX_", "STRETTO_", "LD_PRELOAD")
@@ -50,22 +51,49 @@ class Peer:
 _OB1 = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm"}
 _NO_CMA = {**_OB1, "OMPI_MCA_smsc": "^cma"}
 PEERS = (
-    Peer("openmpi", "Open MPI", ROOT / ".mpi/openmpi", "mpirun", "openmpi", "Open MPI v", "libstretto_ompi.so", (
-        Config("defaults", _OB1),
-        Config("no CMA", _NO_CMA),
-        Config("coll sm", {**_NO_CMA, "OMPI_MCA_coll_sm_priority": "90"}, "pinned"),
-    )),
-    Peer("mpich", "MPICH", ROOT / ".mpi/mpich", "mpiexec", "mpich", "MPICH Version", "libstretto_mpich.so", (
-        Config("defaults", {}, "pinned"),
-        Config("no device collectives", {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"}, "oversubscribed"),
-    )),
-    Peer("intel", "Intel MPI", ROOT / ".peers/impi", "mpiexec.hydra", "mpich", "Intel(R) MPI", "libstretto_mpich.so", (
-        Config("defaults"),
-        Config("fabrics shm", {"I_MPI_FABRICS": "shm"}),
-        Config("shm heap", {"I_MPI_SHM_HEAP": "1"}, "pinned"),
-        Config("point to point", {"I_MPI_COLL_INTRANODE": "pt2pt"}, "oversubscribed"),
-        Config("thread yield 2", {"I_MPI_THREAD_YIELD": "2"}, "oversubscribed"),
-    )),
+    Peer(
+        "openmpi",
+        "Open MPI",
+        ROOT / ".mpi/openmpi",
+        "mpirun",
+        "openmpi",
+        "Open MPI v",
+        "libstretto_ompi.so",
+        (
+            Config("defaults", _OB1),
+            Config("no CMA", _NO_CMA),
+            Config("coll sm", {**_NO_CMA, "OMPI_MCA_coll_sm_priority": "90"}, "pinned"),
+        ),
+    ),
+    Peer(
+        "mpich",
+        "MPICH",
+        ROOT / ".mpi/mpich",
+        "mpiexec",
+        "mpich",
+        "MPICH Version",
+        "libstretto_mpich.so",
+        (
+            Config("defaults", {}, "pinned"),
+            Config("no device collectives", {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"}, "oversubscribed"),
+        ),
+    ),
+    Peer(
+        "intel",
+        "Intel MPI",
+        ROOT / ".peers/impi",
+        "mpiexec.hydra",
+        "mpich",
+        "Intel(R) MPI",
+        "libstretto_mpich.so",
+        (
+            Config("defaults"),
+            Config("fabrics shm", {"I_MPI_FABRICS": "shm"}),
+            Config("shm heap", {"I_MPI_SHM_HEAP": "1"}, "pinned"),
+            Config("point to point", {"I_MPI_COLL_INTRANODE": "pt2pt"}, "oversubscribed"),
+            Config("thread yield 2", {"I_MPI_THREAD_YIELD": "2"}, "oversubscribed"),
+        ),
+    ),
 )
 
 
@@ -94,7 +122,7 @@ def _for_ranks(peer: Peer, ranks: int, cores: int, settings: dict[str, str]) -> 
     return args + [word for name, value in settings.items() for word in ("-genv", name, value)]
 
 
-def _check(setup: dict, peer: Peer, stretto: Path | None) -> None:
+def _check(setup: dict[str, Any], peer: Peer, stretto: Path | None) -> None:
     if not setup["library"].startswith(peer.version):
         raise RunFailed(f"the program ran under {setup['library']}, not {peer.title}")
     if stretto and not setup["stretto"]:
@@ -107,8 +135,15 @@ def _check(setup: dict, peer: Peer, stretto: Path | None) -> None:
 
 def _finish(command: list[str], env: dict[str, str], timeout: float) -> None:
     """Runs the command to its end; whatever ends this process first ends the launcher and its ranks too."""
-    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     try:
         _, errors = process.communicate(timeout=timeout)
     except BaseException as why:
@@ -120,8 +155,17 @@ def _finish(command: list[str], env: dict[str, str], timeout: float) -> None:
         raise RunFailed(f"exit code {process.returncode}: {' '.join(errors.split())[-300:]}")
 
 
-def run(peer: Peer, config: Config, ranks: int, cores: int, arguments: list[str], *, stretto: Path | None = None,
-        settings: dict[str, str] | None = None, timeout: float = 600) -> list[dict]:
+def run(
+    peer: Peer,
+    config: Config,
+    ranks: int,
+    cores: int,
+    arguments: list[str],
+    *,
+    stretto: Path | None = None,
+    settings: dict[str, str] | None = None,
+    timeout: float = 600,
+) -> list[dict[str, Any]]:
     """Runs collective_bench under the peer and returns its JSON lines, the setup line first.
 
     With `stretto`, that library is preloaded into the ranks, and `settings` (STRETTO_*) are theirs too.

@@ -24,21 +24,26 @@ static int root_of(const Run* run) {
   return run->mode == mode_batch ? (int)(run->iteration % (unsigned)run->data->ranks) : run->plan->root;
 }
 
-static void fill(Run* run) { operation_fill(run->operation, run->data, run->bytes, root_of(run), run->iteration); }
+static void fill(Run* run) {
+  operation_fill(run->operation, run->data, run->bytes, root_of(run), run->iteration);
+}
 
-static void call(Run* run, int side) { operation_call(run->operation, side, run->data, run->bytes, root_of(run)); }
+static void call(Run* run, int side) {
+  operation_call(run->operation, side, run->data, run->bytes, root_of(run));
+}
 
-static Stamp sample(Run* run, int side) {
+/* Returns 1, without a call, when the start line is halted. */
+static int sample(Run* run, int side, Stamp* out) {
   Stamp stamp;
   if (run->mode == mode_balanced) {
     fill(run);
-    start_line_wait(run->line);
+    if (start_line_wait(run->line)) return 1;
     stamp.entry = ticks();
     call(run, side);
     stamp.exit = ticks();
     ++run->iteration;
   } else {
-    start_line_wait(run->line);
+    if (start_line_wait(run->line)) return 1;
     stamp.entry = ticks();
     for (unsigned i = 0; i < run->calls; ++i, ++run->iteration) {
       fill(run);
@@ -49,11 +54,16 @@ static Stamp sample(Run* run, int side) {
   --run->iteration;
   run->wrong += operation_check_some(run->operation, run->data, run->bytes, root_of(run), run->iteration);
   ++run->iteration;
-  return stamp;
+  *out = stamp;
+  return 0;
 }
 
-static int is_timed(const Plan* plan, int side) { return plan->one_side == sides || plan->one_side == side; }
-static int timed_sides(const Plan* plan) { return plan->one_side == sides ? sides : 1; }
+static int is_timed(const Plan* plan, int side) {
+  return plan->one_side == sides || plan->one_side == side;
+}
+static int timed_sides(const Plan* plan) {
+  return plan->one_side == sides ? sides : 1;
+}
 
 /* One call of each timed side, looked at in full. */
 static void check(Run* run) {
@@ -71,9 +81,10 @@ static void check(Run* run) {
 static double pair_ns(Run* run, int warm) {
   double best = 0;
   for (int i = 0; i <= warm + 1; ++i) {
+    Stamp ignored;
     uint64_t from = ticks();
     for (int side = 0; side < sides; ++side)
-      if (is_timed(run->plan, side)) sample(run, side);
+      if (is_timed(run->plan, side)) sample(run, side, &ignored);
     double took = ticks_to_ns(ticks() - from);
     if (i == warm || (i > warm && took < best)) best = took;
   }
@@ -124,9 +135,31 @@ static Times reduce_side(const Run* run, const Stamp* all, const char* side_of, 
   return summarise(scratch, count);
 }
 
-static int take_samples(Run* run, unsigned samples, Point* point) {
+static unsigned samples_of(const char* side_of, unsigned total, int side) {
+  unsigned count = 0;
+  for (unsigned k = 0; k < total; ++k) count += side_of[k] == side;
+  return count;
+}
+
+/* Fills stamps and side_of; returns how many samples were taken: fewer than `most` when other programs on the machine
+ * stretch the point far beyond its budget. */
+static unsigned race(Run* run, unsigned most, Stamp* stamps, char* side_of) {
   const int both = timed_sides(run->plan) == sides;
-  const unsigned total = samples * (unsigned)timed_sides(run->plan);
+  const uint64_t latest = monotonic_ns() + (uint64_t)(run->plan->budget_ms * 3e6);
+  const unsigned least = run->plan->least * (unsigned)timed_sides(run->plan);
+  unsigned k = 0;
+  for (; k < most; ++k) {
+    if (run->data->rank == 0 && k >= least && monotonic_ns() > latest) start_line_halt(run->line, 1);
+    side_of[k] = both ? (char)((k ^ (k >> 1)) & 1) : (char)run->plan->one_side; /* a b b a a b b a ... */
+    if (sample(run, side_of[k], &stamps[k])) break;
+  }
+  PMPI_Barrier(run->data->comm); /* all have seen the halt */
+  if (run->data->rank == 0) start_line_halt(run->line, 0);
+  return k;
+}
+
+static int take_samples(Run* run, unsigned samples, Point* point) {
+  unsigned total = samples * (unsigned)timed_sides(run->plan);
   const size_t all_ranks = run->data->rank == 0 ? (size_t)run->data->ranks : 0;
   Stamp* stamps = malloc(total * sizeof *stamps);
   Stamp* all = malloc((all_ranks * total + 1) * sizeof *all);
@@ -134,15 +167,15 @@ static int take_samples(Run* run, unsigned samples, Point* point) {
   double* scratch = malloc(total * sizeof *scratch);
   int failed = !stamps || !all || !side_of || !scratch;
   PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, run->data->comm);
-  for (unsigned k = 0; !failed && k < total; ++k) {
-    side_of[k] = both ? (char)((k ^ (k >> 1)) & 1) : (char)run->plan->one_side; /* a b b a a b b a ... */
-    stamps[k] = sample(run, side_of[k]);
-  }
   if (!failed) {
+    total = race(run, total, stamps, side_of);
     const int words = (int)(2 * total);
     PMPI_Gather(stamps, words, MPI_UINT64_T, all, words, MPI_UINT64_T, 0, run->data->comm);
     for (int side = 0; run->data->rank == 0 && side < sides; ++side)
-      if (is_timed(run->plan, side)) point->side[side] = reduce_side(run, all, side_of, total, side, scratch);
+      if (is_timed(run->plan, side)) {
+        point->samples = samples_of(side_of, total, side);
+        point->side[side] = reduce_side(run, all, side_of, total, side, scratch);
+      }
   }
   free(stamps);
   free(all);
@@ -157,8 +190,8 @@ int measure(Operation operation, size_t bytes, Mode mode, const Plan* plan, Data
   check(&run);
   if (mode == mode_batch) run.calls = batch_calls(&run);
   point->calls = run.calls;
-  point->samples = clamp(plan->budget_ms * 1e6 / pair_ns(&run, 2), plan->least, 4000);
-  int failed = take_samples(&run, point->samples, point);
+  const unsigned samples = clamp(plan->budget_ms * 1e6 / pair_ns(&run, 2), plan->least, 4000);
+  int failed = take_samples(&run, samples, point);
   check(&run);
   unsigned long long wrong = run.wrong;
   PMPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, data->comm);

@@ -12,9 +12,9 @@ typedef enum {
 } Mode;
 
 typedef struct {
-  double budget_ms;  /* time to spend on a point, both sides together; at least `least` samples a side are taken */
+  double budget_ms; /* time to aim at for a point, never thrice that once `least` samples a side are taken */
   unsigned least;
-  int one_side;      /* side_mpi or side_pmpi to time that alone, or `sides` for both in turn */
+  int one_side; /* side_mpi or side_pmpi to time that alone, or `sides` for both in turn */
   int root;
   int oversubscribed; /* more ranks than cores: a sample then begins when the first rank may run, not the last */
 } Plan;
@@ -24,10 +24,10 @@ typedef struct {
 } Times;
 
 typedef struct {
-  Times side[sides];   /* meaningful on rank 0, for the sides that were timed */
-  unsigned samples;    /* of each side */
-  unsigned calls;      /* in a sample */
-  size_t wrong;        /* wrong elements found, over all ranks; the same on all ranks */
+  Times side[sides]; /* meaningful on rank 0, for the sides that were timed */
+  unsigned samples;  /* of each side (one more or less where the point was cut short); on rank 0 */
+  unsigned calls;    /* in a sample */
+  size_t wrong;      /* wrong elements found, over all ranks; the same on all ranks */
 } Point;
 
 /* Collective. Returns 0, or -1 without memory.

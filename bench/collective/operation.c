@@ -23,7 +23,9 @@ static const Side side_table[sides] = {
 enum { period = 251, chunk = 8 * period };
 static float ring[chunk + period];
 
-static size_t offset(int rank, unsigned iteration) { return ((size_t)rank * 29 + (size_t)iteration * 11) % period; }
+static size_t offset(int rank, unsigned iteration) {
+  return ((size_t)rank * 29 + (size_t)iteration * 11) % period;
+}
 
 Operation operation_named(const char* name) {
   int found = 0;
@@ -31,7 +33,9 @@ Operation operation_named(const char* name) {
   return (Operation)found;
 }
 
-int operation_is_rooted(Operation operation) { return operation == op_reduce || operation == op_bcast; }
+int operation_is_rooted(Operation operation) {
+  return operation == op_reduce || operation == op_bcast;
+}
 
 static float* touched_buffer(size_t bytes) {
   size_t whole = (bytes + 4095) / 4096 * 4096;
@@ -83,10 +87,18 @@ void operation_call(Operation operation, int side, const Data* data, size_t byte
   const float* in = input(operation, data, root);
   const void* send = in == data->out ? MPI_IN_PLACE : in;
   switch (operation) {
-    case op_allreduce: use->allreduce(send, data->out, count, MPI_FLOAT, MPI_SUM, data->comm); break;
-    case op_reduce: use->reduce(send, data->out, count, MPI_FLOAT, MPI_SUM, root, data->comm); break;
-    case op_bcast: use->bcast(data->out, count, MPI_FLOAT, root, data->comm); break;
-    default: use->barrier(data->comm); break;
+    case op_allreduce:
+      use->allreduce(send, data->out, count, MPI_FLOAT, MPI_SUM, data->comm);
+      break;
+    case op_reduce:
+      use->reduce(send, data->out, count, MPI_FLOAT, MPI_SUM, root, data->comm);
+      break;
+    case op_bcast:
+      use->bcast(data->out, count, MPI_FLOAT, root, data->comm);
+      break;
+    default:
+      use->barrier(data->comm);
+      break;
   }
 }
 

@@ -28,8 +28,10 @@ static int parse_bytes(const char* text, size_t* bytes) {
   char* end;
   *bytes = strtoull(text, &end, 10);
   if (end == text) return -1;
-  if (*end == 'K' || *end == 'k') *bytes <<= 10, ++end;
-  else if (*end == 'M' || *end == 'm') *bytes <<= 20, ++end;
+  if (*end == 'K' || *end == 'k')
+    *bytes <<= 10, ++end;
+  else if (*end == 'M' || *end == 'm')
+    *bytes <<= 20, ++end;
   return *end && *end != ',' && *end != ':' ? -1 : 0;
 }
 
@@ -91,29 +93,43 @@ static int parse_side(const char* text, Options* options) {
 
 static int parse_one(int letter, Options* options) {
   switch (letter) {
-    case 'c': return parse_collectives(optarg, options);
-    case 's': return parse_sizes(optarg, options);
-    case 'm': return parse_mode(optarg, options);
-    case 'l': return parse_bytes(optarg, &options->batch_limit);
-    case 'b': return (options->plan.budget_ms = atof(optarg)) > 0 ? 0 : -1;
-    case 'n': return (options->plan.least = (unsigned)atoi(optarg)) > 0 ? 0 : -1;
-    case 'S': return parse_side(optarg, options);
-    case 'r': return (options->plan.root = atoi(optarg)) >= 0 ? 0 : -1;
-    case 'i': options->in_place = 1; return 0;
-    case 'd': options->decline = 1; return 0;
-    case 'j': options->json = optarg; return 0;
-    default: return -1;
+    case 'c':
+      return parse_collectives(optarg, options);
+    case 's':
+      return parse_sizes(optarg, options);
+    case 'm':
+      return parse_mode(optarg, options);
+    case 'l':
+      return parse_bytes(optarg, &options->batch_limit);
+    case 'b':
+      return (options->plan.budget_ms = atof(optarg)) > 0 ? 0 : -1;
+    case 'n':
+      return (options->plan.least = (unsigned)atoi(optarg)) > 0 ? 0 : -1;
+    case 'S':
+      return parse_side(optarg, options);
+    case 'r':
+      return (options->plan.root = atoi(optarg)) >= 0 ? 0 : -1;
+    case 'i':
+      options->in_place = 1;
+      return 0;
+    case 'd':
+      options->decline = 1;
+      return 0;
+    case 'j':
+      options->json = optarg;
+      return 0;
+    default:
+      return -1;
   }
 }
 
 int parse_options(int argc, char** argv, int speak, Options* options) {
   static const struct option table[] = {
-      {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"mode", 1, 0, 'm'},     {"batch-limit", 1, 0, 'l'},
-      {"budget", 1, 0, 'b'},      {"least", 1, 0, 'n'}, {"side", 1, 0, 'S'},     {"root", 1, 0, 'r'},
-      {"in-place", 0, 0, 'i'},    {"decline", 0, 0, 'd'}, {"json", 1, 0, 'j'},   {"help", 0, 0, 'h'},
-      {0, 0, 0, 0}};
-  *options = (Options){.wanted = {1, 1, 1, 1}, .automatic = 1, .batch_limit = 16384,
-                       .plan = {.budget_ms = 200, .least = 7, .one_side = sides}};
+      {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"mode", 1, 0, 'm'}, {"batch-limit", 1, 0, 'l'}, {"budget", 1, 0, 'b'},
+      {"least", 1, 0, 'n'},       {"side", 1, 0, 'S'},  {"root", 1, 0, 'r'}, {"in-place", 0, 0, 'i'},    {"decline", 0, 0, 'd'},
+      {"json", 1, 0, 'j'},        {"help", 0, 0, 'h'},  {0, 0, 0, 0}};
+  *options = (Options){
+      .wanted = {1, 1, 1, 1}, .automatic = 1, .batch_limit = 16384, .plan = {.budget_ms = 200, .least = 7, .one_side = sides}};
   parse_sizes("8:64M:4", options);
   opterr = speak;
   for (int letter, which = 0; (letter = getopt_long(argc, argv, "", table, &which)) != -1;) {
@@ -121,9 +137,9 @@ int parse_options(int argc, char** argv, int speak, Options* options) {
       if (speak) fputs(help, stdout);
       return 1;
     }
+    if (letter == '?') return -1; /* getopt has said why */
     if (parse_one(letter, options) == 0) continue;
-    if (speak) fprintf(stderr, "collective_bench: cannot use --%s%s%s (see --help)\n", letter == '?' ? "…" : table[which].name,
-                       optarg ? " " : "", optarg ? optarg : "");
+    if (speak) fprintf(stderr, "collective_bench: cannot use --%s %s (see --help)\n", table[which].name, optarg);
     return -1;
   }
   return 0;

@@ -20,6 +20,7 @@ import goals
 import launchers
 import machine
 import tables
+from tables import Json
 
 FULL_SIZES = "8,32,128,512,1K,4K,16K,64K,256K,1M,4M,16M,64M"
 QUICK_SIZES = "8,128,1K,16K,256K,4M"
@@ -84,8 +85,9 @@ def arguments(job: Job, options: Options) -> list[str]:
 
 
 def measure(options: Options) -> tuple[list[tables.Run], list[str]]:
-    """All runs that ended well, and a line for each that did not."""
-    runs, failures = [], []
+    """All runs that ended well, and a line for each that did not. An interrupt ends the series early."""
+    runs: list[tables.Run] = []
+    failures: list[str] = []
     jobs = [job for _ in range(options.repeats) for job in plan(options)]
     for number, job in enumerate(jobs, 1):
         began = time.monotonic()
@@ -96,6 +98,10 @@ def measure(options: Options) -> tuple[list[tables.Run], list[str]]:
         except launchers.RunFailed as why:
             failures.append(f"{job.title()}: {why}")
             outcome = f"FAILED: {why}"
+        except KeyboardInterrupt:
+            failures.append(f"interrupted after {number - 1} of {len(jobs)} runs")
+            options.say(failures[-1])
+            break
         options.say(f"[{number}/{len(jobs)}] {job.title()}: {outcome}")
     return runs, failures
 
@@ -112,7 +118,7 @@ def _settings_used(cells: list[tables.Cell], peers: dict[str, str]) -> str:
         counts: dict[str, int] = {}
         for cell in cells:
             if peer in cell.peers:
-                name = cell.peers[peer][1]
+                name = cell.peers[peer].settings
                 counts[name] = counts.get(name, 0) + 1
         lines.append(f"- {title}: " + ", ".join(f"{name} ({count} points)" for name, count in counts.items()))
     return "\n".join(lines) + "\n"
@@ -127,8 +133,10 @@ peer's at its best settings; "/ PMPI in run" compares MPI_X with PMPI_X, called 
 """
 
 
-def report(options: Options, runs: list[tables.Run], failures: list[str], declining: list[dict], command: str) -> tuple[str, dict]:
-    """The Markdown page and the JSON document."""
+def report(
+    options: Options, runs: list[tables.Run], failures: list[str], declining: list[Json], command: str
+) -> tuple[str, Json]:
+    """The Markdown page and the JSON document. `declining`: decline lines of collective_bench, with "host" and "how"."""
     cells = tables.merge(runs)
     versions = _versions(runs)
     described = machine.describe()
@@ -148,19 +156,27 @@ def report(options: Options, runs: list[tables.Run], failures: list[str], declin
     if failures:
         page += ["## Runs that failed", "", *[f"- {line}" for line in failures], ""]
     document = {
-        "machine": described, "command": command, "versions": versions, "repeats": options.repeats,
-        "goals": [verdict.as_json() for verdict in verdicts], "cells": [cell.as_json() for cell in cells],
-        "declining": declining, "failures": failures,
+        "machine": described,
+        "command": command,
+        "versions": versions,
+        "repeats": options.repeats,
+        "goals": [verdict.as_json() for verdict in verdicts],
+        "cells": [cell.as_json() for cell in cells],
+        "declining": declining,
+        "failures": failures,
     }
     return "\n".join(page), document
 
 
-def declining_table(declining: list[dict]) -> str:
-    rows = [f"| {d['host']} | {d['how']} | {d['call']} | {d['mpi_ns']:.0f} | {d['pmpi_ns']:.0f} | {d['extra_ns']:.0f} |" for d in declining]
+def declining_table(declining: list[Json]) -> str:
+    rows = [
+        f"| {d['host']} | {d['how']} | {d['call']} | {d['mpi_ns']:.0f} | {d['pmpi_ns']:.0f} | {d['extra_ns']:.0f} |"
+        for d in declining
+    ]
     return "\n".join(["| MPI | ranks | call | MPI_X ns | PMPI_X ns | extra ns |", "|---|---|---|---:|---:|---:|", *rows]) + "\n"
 
 
-def _compact(document: dict) -> str:
+def _compact(document: Json) -> str:
     """JSON with a line per cell, so that two results can be compared line by line."""
     parts = []
     for key, value in document.items():
@@ -172,7 +188,7 @@ def _compact(document: dict) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def write(folder: Path, stem: str, page: str, document: dict) -> list[Path]:
+def write(folder: Path, stem: str, page: str, document: Json) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{stem}.md", folder / f"{stem}.json"]
     paths[0].write_text(page)
@@ -184,13 +200,17 @@ def results_folder() -> Path:
     return launchers.ROOT / "bench/results" / machine.name()
 
 
-def end_on_termination() -> None:
-    """Being terminated ends the run in progress too (launchers._finish)."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+def interrupt_on_termination() -> None:
+    """Being terminated is the same as Ctrl-C: the run in progress ends, and what was measured is reported."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def main() -> int:
-    end_on_termination()
+    interrupt_on_termination()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", default="2,4,8", help="rank counts (default: 2,4,8)")
     parser.add_argument("--repeats", type=int, default=3)

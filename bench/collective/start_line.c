@@ -4,7 +4,7 @@
 
 #include "ticks.h"
 
-enum { polls_before_yield = 100, lead_ns = 500, round_trips = 2000, tries = 5 };
+enum { polls_before_yield = 100, polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 2000, tries = 5 };
 
 static void relax(void) {
 #if defined(__x86_64__)
@@ -38,6 +38,7 @@ int start_line_open(StartLine* line, MPI_Comm comm, int yielding) {
   if (rank == 0) {
     atomic_store(&line->shared->arrived, 0);
     atomic_store(&line->shared->generation, 0);
+    atomic_store(&line->shared->halted, 0);
     atomic_store(&line->shared->there, 0);
     atomic_store(&line->shared->back, 0);
   }
@@ -46,9 +47,26 @@ int start_line_open(StartLine* line, MPI_Comm comm, int yielding) {
   return 0;
 }
 
-void start_line_close(StartLine* line) { PMPI_Win_free(&line->window); }
+void start_line_close(StartLine* line) {
+  PMPI_Win_free(&line->window);
+}
 
-void start_line_wait(StartLine* line) {
+void start_line_halt(StartLine* line, int halt) {
+  atomic_store(&line->shared->halted, halt);
+}
+
+/* A rank with a core of its own yields too when it has waited for long: then its peer has lost its core to some other
+ * program, and a rank that spins meanwhile uses up its own claim to run when the peer is back. */
+static void await_generation_after(const StartLine* line, unsigned generation) {
+  const unsigned patience = line->yielding ? polls_before_yield : polls_of_a_patient_rank;
+  unsigned polls = 0;
+  while (atomic_load_explicit(&line->shared->generation, memory_order_acquire) == generation) {
+    relax();
+    if (++polls % patience == 0) sched_yield();
+  }
+}
+
+int start_line_wait(StartLine* line) {
   StartLineShared* shared = line->shared;
   unsigned generation = atomic_load_explicit(&shared->generation, memory_order_acquire);
   if (atomic_fetch_add(&shared->arrived, 1) + 1 == line->ranks) {
@@ -57,16 +75,13 @@ void start_line_wait(StartLine* line) {
     atomic_store_explicit(&shared->start, ticks() + lead, memory_order_relaxed);
     atomic_store_explicit(&shared->generation, generation + 1, memory_order_release);
   } else {
-    unsigned polls = 0;
-    while (atomic_load_explicit(&shared->generation, memory_order_acquire) == generation) {
-      relax();
-      if (line->yielding && ++polls % polls_before_yield == 0) sched_yield();
-    }
+    await_generation_after(line, generation);
   }
-  if (line->yielding) return;
-  uint64_t start = atomic_load_explicit(&shared->start, memory_order_relaxed);
+  const int halted = atomic_load_explicit(&shared->halted, memory_order_relaxed);
+  const uint64_t start = line->yielding ? 0 : atomic_load_explicit(&shared->start, memory_order_relaxed);
   while (ticks() < start) {
   }
+  return halted;
 }
 
 /* Rank 0 throws, rank 1 returns: `from` is followed by `to` once per round trip. */

@@ -11,6 +11,7 @@ typedef struct {
   _Alignas(128) atomic_uint arrived;
   _Alignas(128) atomic_uint generation;
   _Atomic uint64_t start; /* the tick at which all go, where every rank has a core */
+  atomic_int halted;
   _Alignas(128) atomic_uint there;
   _Alignas(128) atomic_uint back;
 } StartLineShared;
@@ -26,8 +27,12 @@ typedef struct {
 int start_line_open(StartLine* line, MPI_Comm comm, int yielding);
 void start_line_close(StartLine* line);
 
-/* Returns on all ranks together: within some ten nanoseconds where each has a core. */
-void start_line_wait(StartLine* line);
+/* Returns on all ranks together: within some ten nanoseconds where each has a core. 0: go. 1: the race is called off, on
+ * all ranks alike. */
+int start_line_wait(StartLine* line);
+
+/* From now on start_line_wait returns 1 (halt) or 0 (resume). By one rank, which has not yet come to the line. */
+void start_line_halt(StartLine* line, int halt);
 
 /* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of a few
  * tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */

@@ -7,9 +7,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
+Json = dict[str, Any]
 _ORDER = ("allreduce", "reduce", "bcast", "barrier")
 
 
@@ -20,9 +22,9 @@ class Run:
     peer: str
     config: str
     stretto: bool
-    lines: list[dict]
+    lines: list[Json]
 
-    def points(self) -> Iterator[dict]:
+    def points(self) -> Iterator[Json]:
         return (line for line in self.lines if line["kind"] == "point")
 
     def hops(self) -> list[float]:
@@ -30,65 +32,112 @@ class Run:
 
 
 @dataclass
-class Cell:
-    """One point of the table. Times in microseconds, medians over repeats of each run's median."""
+class Timing:
+    """Microseconds; `us` and `p10` are medians over repeats of a run's median and 10th percentile."""
+
+    us: float
+    p10: float
+    settings: str
+
+    def as_json(self) -> Json:
+        return {"us": round(self.us, 4), "p10_us": round(self.p10, 4), "settings": self.settings}
+
+
+class Key(NamedTuple):
+    """What is measured at a point."""
 
     collective: str
     bytes: int
     ranks: int
     mode: str
-    peers: dict[str, tuple[float, str]] = field(default_factory=dict)  # peer -> (time, its best settings)
-    stretto: dict[str, float] = field(default_factory=dict)  # host MPI -> time
+
+    def reading_order(self) -> tuple[int, bool, int, int]:
+        return self.ranks, self.mode != "balanced" and self.ranks == 2, _ORDER.index(self.collective), self.bytes
+
+
+@dataclass
+class Cell:
+    """One point of the table."""
+
+    key: Key
+    peers: dict[str, Timing] = field(default_factory=dict)  # at each peer's best settings
+    stretto: dict[str, Timing] = field(default_factory=dict)  # host MPI -> time
     in_run: dict[str, float] = field(default_factory=dict)  # host MPI -> MPI_X / PMPI_X within one run
     wrong: int = 0
 
+    @property
+    def collective(self) -> str:
+        return self.key.collective
+
+    @property
+    def bytes(self) -> int:
+        return self.key.bytes
+
+    @property
+    def ranks(self) -> int:
+        return self.key.ranks
+
+    @property
+    def mode(self) -> str:
+        return self.key.mode
+
     def best(self) -> float:
-        return min(time for time, _ in self.peers.values())
+        return min(timing.us for timing in self.peers.values())
 
     def ratio(self, host: str) -> float | None:
         """Stretto's time under that host against the best peer's."""
-        return self.stretto[host] / self.best() if host in self.stretto and self.peers else None
+        return self.stretto[host].us / self.best() if host in self.stretto and self.peers else None
 
-    def as_json(self) -> dict:
+    def as_json(self) -> Json:
         return {
-            "collective": self.collective, "bytes": self.bytes, "ranks": self.ranks, "mode": self.mode,
-            "peers": {peer: {"us": round(us, 4), "settings": name} for peer, (us, name) in self.peers.items()},
-            "stretto": {host: {"us": round(us, 4), "over_best_peer": round(us / self.best(), 4) if self.peers else None,
-                               "in_run_ratio": round(self.in_run[host], 4)} for host, us in self.stretto.items()},
+            **self.key._asdict(),
+            "peers": {peer: timing.as_json() for peer, timing in self.peers.items()},
+            "stretto": {
+                host: {
+                    **timing.as_json(),
+                    "over_best_peer": _rounded(self.ratio(host)),
+                    "in_run_ratio": _rounded(self.in_run[host]),
+                }
+                for host, timing in self.stretto.items()
+            },
             "wrong": self.wrong,
         }
 
 
+Series = tuple[str, str, bool]  # peer, settings, with Stretto
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
 def merge(runs: Iterable[Run]) -> list[Cell]:
     """Cells in reading order. A peer's time at a point is that of its best settings there."""
-    times: dict[tuple, dict[tuple, list[float]]] = defaultdict(lambda: defaultdict(list))
-    ratios: dict[tuple, list[float]] = defaultdict(list)
-    wrong: dict[tuple, int] = defaultdict(int)
+    times: dict[Key, dict[Series, list[Json]]] = defaultdict(lambda: defaultdict(list))
+    ratios: dict[tuple[Key, str], list[float]] = defaultdict(list)
+    wrong: dict[Key, int] = defaultdict(int)
     for run in runs:
         for point in run.points():
-            key = (point["collective"], point["bytes"], point["ranks"], point["mode"])
+            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"])
             side = "mpi" if run.stretto else "pmpi"
-            times[key][run.peer, run.config, run.stretto].append(point[side]["median_us"])
+            times[key][run.peer, run.config, run.stretto].append(point[side])
             wrong[key] += point["wrong"]
             if run.stretto:
-                ratios[(*key, run.peer)].append(point["ratio"])
-    return [_cell(key, times[key], ratios, wrong[key]) for key in sorted(times, key=_reading_order)]
+                ratios[key, run.peer].append(point["ratio"])
+    return [_cell(key, times[key], ratios, wrong[key]) for key in sorted(times, key=Key.reading_order)]
 
 
-def _reading_order(key: tuple) -> tuple:
-    collective, size, ranks, mode = key
-    return ranks, mode != "balanced" and ranks == 2, _ORDER.index(collective), size
-
-
-def _cell(key: tuple, times: dict[tuple, list[float]], ratios: dict[tuple, list[float]], wrong: int) -> Cell:
-    cell = Cell(*key, wrong=wrong)
+def _cell(key: Key, times: dict[Series, list[Json]], ratios: dict[tuple[Key, str], list[float]], wrong: int) -> Cell:
+    cell = Cell(key, wrong=wrong)
     for (peer, config, stretto), values in times.items():
-        middle = statistics.median_low(values)  # of two runs, the quieter one
+        # The lower median: of two runs, the quieter one.
+        us, p10 = (statistics.median_low(value[name] for value in values) for name in ("median_us", "p10_us"))
+        timing = Timing(us, p10, config)
         if stretto:
-            cell.stretto[peer] = middle
-            cell.in_run[peer] = statistics.median(ratios[(*key, peer)])
-        elif peer not in cell.peers or middle < cell.peers[peer][0]:
-            cell.peers[peer] = (middle, config)
+            cell.stretto[peer] = timing
+            cell.in_run[peer] = statistics.median(ratios[key, peer])
+        elif peer not in cell.peers or timing.us < cell.peers[peer].us:
+            cell.peers[peer] = timing
     return cell
 
 
@@ -116,11 +165,11 @@ def _row(cell: Cell, peers: dict[str, str]) -> str:
     best = cell.best() if cell.peers else None
     columns = [cell.collective, size_text(cell.bytes)]
     for peer in peers:
-        time = cell.peers.get(peer, (None, ""))[0]
+        time = cell.peers[peer].us if peer in cell.peers else None
         columns.append(f"**{_number(time)}**" if time is not None and time == best else _number(time))
     for host in HOSTS:
         if host in cell.stretto:
-            columns += [_number(cell.stretto[host]), _number(cell.ratio(host)), _number(cell.in_run[host])]
+            columns += [_number(cell.stretto[host].us), _number(cell.ratio(host)), _number(cell.in_run[host])]
         elif any_stretto(cell):
             columns += ["-"] * 3
     return "| " + " | ".join(columns) + " |"

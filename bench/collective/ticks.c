@@ -25,5 +25,7 @@ const char* ticks_open(void) {
   return "TSC";
 }
 #else
-const char* ticks_open(void) { return "CLOCK_MONOTONIC"; }
+const char* ticks_open(void) {
+  return "CLOCK_MONOTONIC";
+}
 #endif

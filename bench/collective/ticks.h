@@ -26,7 +26,9 @@ static inline uint64_t ticks(void) {
   return monotonic_ns();
 }
 
-static inline double ticks_to_ns(uint64_t elapsed) { return ticks_ns > 0 ? (double)elapsed * ticks_ns : (double)elapsed; }
+static inline double ticks_to_ns(uint64_t elapsed) {
+  return ticks_ns > 0 ? (double)elapsed * ticks_ns : (double)elapsed;
+}
 
 /* Chooses the clock and calibrates it (20 ms). Returns its name. All ranks of a node choose alike. */
 const char* ticks_open(void);

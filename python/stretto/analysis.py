@@ -72,6 +72,7 @@ class Summary:
     collectives: dict[str, Collective] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     processes: int = 0  # that left a record, ranks or not
+    refusals: list[str] = field(default_factory=list)  # why processes that are no ranks went on without Stretto, in words
     world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed
     missing: list[int] = field(default_factory=list)  # ranks of the world without a record
     problems: list[str] = field(default_factory=list)  # records that could not be read, or not wholly
@@ -118,6 +119,7 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
     all_records = list(records)
     ranks = sorted((r for r in all_records if r.world_rank >= 0), key=lambda r: (r.world_rank, r.pid))
     summary = Summary(processes=len(all_records), problems=list(problems))
+    summary.refusals = list(dict.fromkeys(r.verdict for r in all_records if r.world_rank < 0 and r.verdict))
     # Clocks of one machine tick alike: a rank killed before its second clock reading borrows the others' rate.
     rates = [rate for rate in (r.seconds_per_tick() for r in all_records) if rate > 0]
     common_rate = median(rates) if rates else 0.0

@@ -180,12 +180,21 @@ def preloads() -> list[Finding]:
         name = f"preload {abi}"
         try:
             path = preload.find(abi)
-            preload.load(path)
+            _try_preload(path)
         except StrettoError as error:
             findings.append(Finding(name, "missing", str(error)))
         else:
             findings.append(Finding(name, "ok", f"{path} for {preload.ABI_NAMES[abi]}"))
     return findings
+
+
+def _try_preload(path: Path) -> None:
+    """Preloads the library into a program of its own, as it is used: the loader says what it could not preload."""
+    program = shutil.which("true") or sys.executable
+    env = {**os.environ, "LD_PRELOAD": str(path)}
+    done = subprocess.run([program], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
+    if done.returncode or "cannot be preloaded" in done.stderr:
+        raise StrettoError(f"{path} cannot be preloaded: {' '.join(done.stderr.split()) or done.returncode}")
 
 
 def gpus() -> list[Finding]:

@@ -16,7 +16,7 @@ _FLAGS = frozenset(
     """--oversubscribe -oversubscribe --nooversubscribe --allow-run-as-root --use-hwthread-cpus --report-bindings --display-map
     --tag-output --timestamp-output --get-stack-traces --bynode --byslot --bind-to-core -q --quiet -v --verbose -V
     -l -prepend-rank -genvall -genvnone -envall -envnone -print-all-exitcodes -nolocal
-    --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog""".split()  # noqa: SIM905
+    --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog""".split()
 )
 _WRAPPERS = frozenset(["env", "time", "numactl", "taskset", "nice", "ionice", "stdbuf", "setarch", "nohup", "strace", "ltrace"])
 _SECONDS = 30.0

@@ -123,10 +123,8 @@ def warnings(summary: Summary, exit_code: int) -> list[str]:
     """What the user should know of records that are missing or incomplete, one line each."""
     lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
     if summary.processes and not summary.calls:
-        lines.append(
-            f"no MPI call was seen, though Stretto was in {summary.processes} processes: is the program linked with MPI "
-            "statically, or does it use none?"
-        )
+        cause = "; ".join(summary.refusals) or "is the program linked with MPI statically, or does it use none?"
+        lines.append(f"no MPI call was seen, though Stretto was in {summary.processes} processes: {cause}")
     elif not summary.calls:
         cause = (
             "the program may not have started" if exit_code else "another MPI, or a launcher that does not pass LD_PRELOAD on?"

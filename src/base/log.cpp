@@ -35,7 +35,9 @@ bool first_time(const char* format) {
 
 }  // namespace
 
-void set_log_level(Level level) { threshold.store(level, std::memory_order_relaxed); }
+void set_log_level(Level level) {
+  threshold.store(level, std::memory_order_relaxed);
+}
 
 void log(Level level, const char* format, ...) {
   if (level > threshold.load(std::memory_order_relaxed)) return;

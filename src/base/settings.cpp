@@ -16,13 +16,15 @@ constexpr SettingRow rows[] = {
     {"STRETTO_JOB", "text", "", "identifies the job, equal on all its ranks (set by stretto run)"},
     {"STRETTO_RECORD_DIR", "path", "", "folder for the per-rank records (set by stretto run); empty: keep no file"},
     {"STRETTO_RULES", "path", "", "rules file that chooses algorithms; empty: the built-in rules"},
-    {"STRETTO_TRANSPORT", "auto|shm|cma", "auto", "how large messages travel: by the rules, or always staged, or always by cross-memory attach"},
+    {"STRETTO_TRANSPORT", "auto|shm|cma", "auto",
+     "how large messages travel: by the rules, or always staged, or always by cross-memory attach"},
     {"STRETTO_WAIT", "auto|spin|yield|futex", "auto", "how ranks wait: auto decides from allowed CPUs against ranks"},
     {"STRETTO_ISA", "text", "auto", "instruction set of the kernels: auto, x86-64-v4, x86-64-v3, x86-64-v2, baseline"},
     {"STRETTO_FAULT", "text", "", "for tests: make cross-memory attach misbehave, e.g. delay=20us,refuse=3,cut=100"},
     {"STRETTO_LOG", "error|warning|info|debug", "warning", "which messages go to standard error"},
     {"STRETTO_MEMORY_MIB", "count", "0", "most shared memory per node for staging, in MiB; 0: 1 GiB or an eighth of the memory"},
-    {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000", "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
+    {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000",
+     "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -52,17 +54,39 @@ bool acceptable(const SettingRow& row, const char* value) {
 
 void assign(int row, const char* value, Settings* s) {
   switch (row) {
-    case 0: s->accelerate = strcmp(value, "on") == 0; break;
-    case 1: s->job = value; break;
-    case 2: s->record_dir = value; break;
-    case 3: s->rules = value; break;
-    case 4: s->transport = value; break;
-    case 5: s->wait = value; break;
-    case 6: s->isa = value; break;
-    case 7: s->fault = value; break;
-    case 8: s->log = value; break;
-    case 9: parse_count(value, &s->memory_mib); break;
-    case 10: parse_count(value, &s->join_timeout_ms); break;
+    case 0:
+      s->accelerate = strcmp(value, "on") == 0;
+      break;
+    case 1:
+      s->job = value;
+      break;
+    case 2:
+      s->record_dir = value;
+      break;
+    case 3:
+      s->rules = value;
+      break;
+    case 4:
+      s->transport = value;
+      break;
+    case 5:
+      s->wait = value;
+      break;
+    case 6:
+      s->isa = value;
+      break;
+    case 7:
+      s->fault = value;
+      break;
+    case 8:
+      s->log = value;
+      break;
+    case 9:
+      parse_count(value, &s->memory_mib);
+      break;
+    case 10:
+      parse_count(value, &s->join_timeout_ms);
+      break;
   }
 }
 

@@ -22,15 +22,25 @@ struct [[nodiscard]] Status {
   static constexpr Status good() { return {}; }
 };
 
-constexpr Status refused(const char* what, int error = 0) { return {Code::refused, what, error}; }
-constexpr Status no_memory(const char* what, int error = 0) { return {Code::no_memory, what, error}; }
-constexpr Status peer_lost(const char* what, int rank) { return {Code::peer_lost, what, rank}; }
-constexpr Status invalid(const char* what, int detail = 0) { return {Code::invalid, what, detail}; }
-constexpr Status timed_out(const char* what, int detail = 0) { return {Code::timed_out, what, detail}; }
+constexpr Status refused(const char* what, int error = 0) {
+  return {Code::refused, what, error};
+}
+constexpr Status no_memory(const char* what, int error = 0) {
+  return {Code::no_memory, what, error};
+}
+constexpr Status peer_lost(const char* what, int rank) {
+  return {Code::peer_lost, what, rank};
+}
+constexpr Status invalid(const char* what, int detail = 0) {
+  return {Code::invalid, what, detail};
+}
+constexpr Status timed_out(const char* what, int detail = 0) {
+  return {Code::timed_out, what, detail};
+}
 
 }  // namespace stretto
 
-#define STRETTO_TRY(expression)                                       \
-  do {                                                                \
+#define STRETTO_TRY(expression)                                                  \
+  do {                                                                           \
     if (::stretto::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)

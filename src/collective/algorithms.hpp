@@ -28,9 +28,9 @@ Status allreduce_direct(Team& team, const Request& request);
 struct Algorithm {
   const char* name;
   Kind kind;
-  size_t max_bytes;   // largest vector it can do
-  bool needs_stage;   // works through staging cells
-  bool uses_direct;   // reads peers' memory where it can; stages what it cannot
+  size_t max_bytes;  // largest vector it can do
+  bool needs_stage;  // works through staging cells
+  bool uses_direct;  // reads peers' memory where it can; stages what it cannot
   Status (*run)(Team&, const Request&);
 };
 

@@ -1,8 +1,8 @@
 // The board of a communicator: the shared memory through which its ranks announce themselves.
 //
-// Two things happen on it. Exchanges: every rank writes a small payload into a slot of its own, beside the number of the exchange,
-// in one cache line when it fits. Rounds: ranks show each other cells of staged data and count how far they are.
-// All numbers only grow (modulo 2^32) and are never reset; each line has a single writer.
+// Two things happen on it. Exchanges: every rank writes a small payload into a slot of its own, beside the number of the
+// exchange, in one cache line when it fits. Rounds: ranks show each other cells of staged data and count how far they are. All
+// numbers only grow (modulo 2^32) and are never reset; each line has a single writer.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Signal {
   std::atomic<uint32_t> sleepers{0};
 };
 
-inline constexpr uint32_t slot_ring = 8;        // exchanges a writer may be ahead of its slowest reader
-inline constexpr size_t slot_payload = 496;
+inline constexpr uint32_t slot_ring = 4;  // exchanges a writer may be ahead of its slowest reader
+inline constexpr size_t slot_payload = 1072;
 
 // The payload begins in the signal's own line (48 bytes of it).
 struct alignas(cache_line) Slot {
@@ -27,7 +27,7 @@ struct alignas(cache_line) Slot {
   uint64_t reserved = 0;
   unsigned char payload[slot_payload];
 };
-static_assert(sizeof(Slot) == 512 && offsetof(Slot, payload) == 16);
+static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);
 
 struct RankBoard {
   alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
@@ -42,7 +42,7 @@ struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
   std::atomic<uint32_t> left{0};                       // ranks that have freed the communicator
   uint32_t size = 0;
-  alignas(cache_line) RankBoard ranks[1];              // size of them
+  alignas(cache_line) RankBoard ranks[1];  // size of them
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
 };

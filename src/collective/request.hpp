@@ -27,7 +27,7 @@ struct Request {
   kernels::Op op = kernels::Op::sum;
   kernels::Type type = kernels::Type::opaque;
   size_t count = 0;
-  size_t element = 1;           // bytes from one element to the next
+  size_t element = 1;  // bytes from one element to the next
   int root = 0;
   const void* input = nullptr;  // this rank's contribution; equal to `output` when in place
   void* output = nullptr;       // where the result goes; null on ranks that get none

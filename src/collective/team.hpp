@@ -63,13 +63,18 @@ class Team {
   // remembered, so that its line is looked at only when needed.
   Status all_done(uint32_t number) { return all_reached(known_done_.get(), number, &RankBoard::done); }
   Status all_drained(uint32_t number) { return all_reached(known_drained_.get(), number, &RankBoard::drained); }
-  void assume_reached(int r, uint32_t number) { known_done_[r] = known_drained_[r] = number; }  // for teams that start at a number
+  void assume_reached(int r, uint32_t number) {
+    known_done_[r] = known_drained_[r] = number;
+  }  // for teams that start at a number
   void seen_done(int r, uint32_t number) {
     if (!reached(known_done_[r], number)) known_done_[r] = number;
   }
+  void seen_drained(int r, uint32_t number) {
+    if (!reached(known_drained_[r], number)) known_drained_[r] = number;
+  }
 
  private:
-  Status all_reached(uint32_t* known, uint32_t number, Signal RankBoard::*line) {
+  Status all_reached(uint32_t* known, uint32_t number, Signal RankBoard::* line) {
     for (int r = 0; r < size; ++r) {
       if (r == rank || reached(known[r], number)) continue;
       Signal& signal = board(r).*line;

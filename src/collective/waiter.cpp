@@ -2,15 +2,21 @@
 
 #include "base/clock.hpp"
 #include "platform/futex.hpp"
+#include "trace/stopwatch.hpp"
 
 namespace stretto::collective {
 namespace {
-constexpr uint64_t nap_ns = 1'000'000;             // the longest sleep between two rounds of MPI progress
-constexpr uint32_t naps_between_life_checks = 100;
+constexpr uint64_t nap_ns = 500'000;  // the longest sleep between two rounds of MPI progress
+constexpr uint32_t naps_between_life_checks = 200;
 constexpr uint32_t yields_between_progress = 16;
 }  // namespace
 
 Status Waiter::wait_long(Signal& signal, uint32_t target, int writer) {
+  trace::takes_long();
+  for (uint32_t i = 0; i < policy_.spins; ++i) {
+    if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
+    cpu_relax();
+  }
   for (uint32_t i = 0; i < policy_.yields; ++i) {
     if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
     if (hooks_.progress && i % yields_between_progress == yields_between_progress - 1) hooks_.progress(hooks_.context);
@@ -19,7 +25,7 @@ Status Waiter::wait_long(Signal& signal, uint32_t target, int writer) {
   return sleep(signal, target, writer);
 }
 
-// A sleeper is counted before it looks a last time, and the announcer looks at the count after its store, both sequentially
+// A sleeper is counted before it looks a last time, and a fenced announcer looks at the count after its store, both sequentially
 // consistent: one of the two sees the other, so no wake-up is lost. Naps are bounded all the same.
 Status Waiter::sleep(Signal& signal, uint32_t target, int writer) {
   for (uint32_t naps = 1;; ++naps) {
@@ -37,9 +43,8 @@ Status Waiter::sleep(Signal& signal, uint32_t target, int writer) {
   }
 }
 
-void announce(Signal& signal, uint32_t value) {
-  signal.value.store(value, std::memory_order_seq_cst);
-  if (signal.sleepers.load(std::memory_order_seq_cst) != 0) platform::futex_wake_all(&signal.value);
+void Waiter::wake(Signal& signal) {
+  platform::futex_wake_all(&signal.value);
 }
 
 }  // namespace stretto::collective

@@ -2,26 +2,28 @@
 #pragma once
 #include <cstdint>
 
-#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collective/board.hpp"
 
 namespace stretto::collective {
 
 // a >= b for numbers that wrap.
-inline bool reached(uint32_t a, uint32_t b) { return int32_t(a - b) >= 0; }
+inline bool reached(uint32_t a, uint32_t b) {
+  return int32_t(a - b) >= 0;
+}
 
 struct WaitPolicy {
-  uint32_t spins = 2000;  // looks at the line before anything else
+  uint32_t spins = 2000;  // looks at the line, with pauses, before anything else
   uint32_t yields = 400;  // then times the CPU is offered to others; after that the rank sleeps
-  static WaitPolicy dedicated() { return {2000, 400}; }
-  static WaitPolicy oversubscribed() { return {20, 60}; }
+  bool fenced = true;     // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
+  static WaitPolicy dedicated() { return {2000, 400, false}; }
+  static WaitPolicy oversubscribed() { return {10, 60, true}; }
 };
 
 // What waiting may call on. Both may be null.
 struct WaitHooks {
-  void (*progress)(void* context) = nullptr;        // drives the MPI library
-  bool (*alive)(void* context, int rank) = nullptr; // whether a rank of the team still lives
+  void (*progress)(void* context) = nullptr;         // drives the MPI library
+  bool (*alive)(void* context, int rank) = nullptr;  // whether a rank of the team still lives
   void* context = nullptr;
 };
 
@@ -33,23 +35,33 @@ class Waiter {
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.
   Status until(Signal& signal, uint32_t target, int writer) {
-    for (uint32_t i = 0; i < policy_.spins; ++i) {
+    for (uint32_t i = 0; i < first_looks; ++i)
       if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
-      relax();
-    }
     return wait_long(signal, target, writer);
   }
 
+  // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to
+  // arrive from its readers, and the look at the peers' lines that follows overlaps with it.
+  void announce(Signal& signal, uint32_t value) const {
+    bool sleepers;
+    if (policy_.fenced) {
+      signal.value.store(value, std::memory_order_seq_cst);
+      sleepers = signal.sleepers.load(std::memory_order_seq_cst) != 0;
+    } else {
+      signal.value.store(value, std::memory_order_release);
+      sleepers = signal.sleepers.load(std::memory_order_relaxed) != 0;
+    }
+    if (sleepers) wake(signal);
+  }
+
  private:
-  static void relax() { cpu_relax(); }
+  static constexpr uint32_t first_looks = 48;  // some hundred nanoseconds, before the wait counts as one
+  static void wake(Signal& signal);
   Status wait_long(Signal& signal, uint32_t target, int writer);
   Status sleep(Signal& signal, uint32_t target, int writer);
 
   WaitPolicy policy_;
   WaitHooks hooks_;
 };
-
-// Stores `value` with release order and wakes whoever sleeps on the signal.
-void announce(Signal& signal, uint32_t value);
 
 }  // namespace stretto::collective

@@ -7,6 +7,7 @@
 #include "base/log.hpp"
 #include "collective/patterns/direct.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "trace/stopwatch.hpp"
 #include "transport/cma/cma.hpp"
 #include "transport/fault/fault.hpp"
 #include "transport/shm/shm.hpp"
@@ -33,12 +34,14 @@ size_t stage_cell_bytes(int ranks, bool crowded) {
   return wanted;
 }
 
-uint64_t stage_bytes(int ranks, bool crowded) { return stage_cell_bytes(ranks, crowded) * stage_cells * uint64_t(ranks); }
+uint64_t stage_bytes(int ranks, bool crowded) {
+  return stage_cell_bytes(ranks, crowded) * stage_cells * uint64_t(ranks);
+}
 
 collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
-  if (strcmp(setting, "spin") == 0) return {UINT32_MAX, 0};
-  if (strcmp(setting, "yield") == 0) return {20, UINT32_MAX};
-  if (strcmp(setting, "futex") == 0) return {20, 0};
+  if (strcmp(setting, "spin") == 0) return {UINT32_MAX, 0, false};
+  if (strcmp(setting, "yield") == 0) return {20, UINT32_MAX, true};
+  if (strcmp(setting, "futex") == 0) return {20, 0, true};
   return crowded ? collective::WaitPolicy::oversubscribed() : collective::WaitPolicy::dedicated();
 }
 
@@ -87,7 +90,8 @@ select::Selection Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection = select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel});
+  last.selection =
+      select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel});
   return last.selection;
 }
 
@@ -150,6 +154,7 @@ Outcome Communicator::run(const Request& request) {
   const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
   Status status;
   if (algorithm.needs_stage) {
+    trace::takes_long();
     if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size, job_->crowded()))
       return {-1, Reason::large_element, {}};
     if (stage_ == unknown) status = prepare_stage();

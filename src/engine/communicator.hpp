@@ -10,9 +10,9 @@ namespace stretto::engine {
 
 // What the engine needs of the MPI library, for the communicator that is being made.
 struct Host {
-  void (*progress)(void*) = nullptr;                                 // drives outstanding communication
-  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;    // from rank 0 to all ranks of `comm`
-  bool (*all)(void* comm, bool own) = nullptr;                       // whether `own` is true on every rank of `comm`
+  void (*progress)(void*) = nullptr;                               // drives outstanding communication
+  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;  // from rank 0 to all ranks of `comm`
+  bool (*all)(void* comm, bool own) = nullptr;                     // whether `own` is true on every rank of `comm`
 };
 
 // Decisions common to all communicators of the process.
@@ -38,8 +38,8 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  // Collective over the communicator: `members` are the job's members of its ranks, in rank order. Rank 0 takes a board from the pool
-  // and tells the others where it is. Null only without memory; else it may decline.
+  // Collective over the communicator: `members` are the job's members of its ranks, in rank order. Rank 0 takes a board from the
+  // pool and tells the others where it is. Null only without memory; else it may decline.
   static Communicator* create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm);
 
   select::Reason reason() const { return reason_; }
@@ -63,7 +63,7 @@ class Communicator {
   select::Reason reason_ = select::Reason::none;
   Job* job_ = nullptr;
   const Policy* policy_ = nullptr;
-  uint64_t board_ = 0;          // offset
+  uint64_t board_ = 0;  // offset
   enum { unknown, ready, absent } stage_ = unknown;
   bool direct_prepared_ = false;
   std::unique_ptr<collective::Team> team_;

@@ -11,8 +11,8 @@ struct Locality {
 
 Locality locality();
 
-// A text equal on all ranks of this launch on this node and different for any other: from `job` (STRETTO_JOB), the launcher's name
-// space, and the process that started the ranks. Empty when nothing identifies the launch.
+// A text equal on all ranks of this launch on this node and different for any other: from `job` (STRETTO_JOB), the launcher's
+// name space, and the process that started the ranks. Empty when nothing identifies the launch.
 void identify_launch(const char* job, char* text, size_t bytes);
 
 }  // namespace stretto::engine

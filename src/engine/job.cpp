@@ -19,7 +19,9 @@ constexpr uint64_t default_cap = uint64_t(1) << 30;
 // Read by peers in trial: private memory of this process.
 uint64_t probe_word = 0;
 
-size_t header_bytes(int local_size) { return sizeof(JobHeader) + size_t(local_size - 1) * sizeof(Member); }
+size_t header_bytes(int local_size) {
+  return sizeof(JobHeader) + size_t(local_size - 1) * sizeof(Member);
+}
 
 uint64_t pool_cap(const Settings& settings) {
   if (settings.memory_mib != 0) return settings.memory_mib << 20;
@@ -131,9 +133,12 @@ Status Job::agree(uint64_t deadline) {
   uint32_t final = uint32_t(Verdict::open);
   if (header_->verdict.compare_exchange_strong(final, uint32_t(mine))) final = uint32_t(mine);
   switch (Verdict(final)) {
-    case Verdict::joined: return Status::good();
-    case Verdict::settings_differ: return refused("the ranks have different STRETTO_ settings, rules or versions of Stretto");
-    default: return timed_out("some ranks of this node do not run Stretto", int(present));
+    case Verdict::joined:
+      return Status::good();
+    case Verdict::settings_differ:
+      return refused("the ranks have different STRETTO_ settings, rules or versions of Stretto");
+    default:
+      return timed_out("some ranks of this node do not run Stretto", int(present));
   }
 }
 

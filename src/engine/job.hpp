@@ -1,9 +1,9 @@
 // The job on this node: the ranks that run Stretto, how they found each other, and what they share.
 //
-// Joining happens once, at the end of MPI_Init, without MPI: a rank that does not run Stretto could not answer. Local rank 0 makes
-// the shared memory and hands it to the others; each enters itself in the register; when all of the node's ranks stand there with
-// the same settings, the verdict "joined" is written, once, by whoever sees it first. The verdict holds for all and for ever, so every
-// rank knows of every other whether it takes part.
+// Joining happens once, at the end of MPI_Init, without MPI: a rank that does not run Stretto could not answer. Local rank 0
+// makes the shared memory and hands it to the others; each enters itself in the register; when all of the node's ranks stand
+// there with the same settings, the verdict "joined" is written, once, by whoever sees it first. The verdict holds for all and
+// for ever, so every rank knows of every other whether it takes part.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Member {
   int32_t world_rank;
   platform::ProcessId process;
   platform::CpuSet cpus;
-  double cpu_quota;         // of its control group; 0: none
-  uint64_t fingerprint;     // of its settings, rules and build
-  uint64_t probe_address;   // of a word in its private memory, for a trial read ...
-  uint64_t probe_value;     // ... and what stands there
+  double cpu_quota;        // of its control group; 0: none
+  uint64_t fingerprint;    // of its settings, rules and build
+  uint64_t probe_address;  // of a word in its private memory, for a trial read ...
+  uint64_t probe_value;    // ... and what stands there
 };
 
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ };

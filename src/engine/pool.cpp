@@ -17,7 +17,9 @@ int class_of(uint64_t bytes) {
   return bits < smallest_class ? 0 : bits - smallest_class;
 }
 
-uint64_t extent_bytes(int size_class) { return uint64_t(1) << (size_class + smallest_class); }
+uint64_t extent_bytes(int size_class) {
+  return uint64_t(1) << (size_class + smallest_class);
+}
 
 }  // namespace
 

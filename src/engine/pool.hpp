@@ -20,13 +20,13 @@ inline constexpr int class_count = largest_class - smallest_class + 1;
 // In shared memory.
 struct PoolHeader {
   pthread_mutex_t lock;
-  uint64_t next;                // first byte never handed out
-  uint64_t in_use;              // bytes asked for and not freed
-  uint64_t idle;                // bytes freed and not handed out again
-  uint64_t cap;                 // in_use never exceeds it
-  uint64_t bytes;               // of the segment
-  uint64_t free[class_count];   // offset of the newest free extent of a class; 0: none. An extent's first word is the next one.
-  uint32_t broken;              // a holder of the lock died: nothing is handed out any more
+  uint64_t next;               // first byte never handed out
+  uint64_t in_use;             // bytes asked for and not freed
+  uint64_t idle;               // bytes freed and not handed out again
+  uint64_t cap;                // in_use never exceeds it
+  uint64_t bytes;              // of the segment
+  uint64_t free[class_count];  // offset of the newest free extent of a class; 0: none. An extent's first word is the next one.
+  uint32_t broken;             // a holder of the lock died: nothing is handed out any more
 };
 
 class Pool {

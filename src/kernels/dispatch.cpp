@@ -9,7 +9,9 @@
 namespace stretto::kernels {
 
 namespace baseline {
-bool cpu_has() { return true; }
+bool cpu_has() {
+  return true;
+}
 }  // namespace baseline
 
 #if defined(__x86_64__)
@@ -56,13 +58,16 @@ const InstructionSet* best() {
 }  // namespace
 
 const InstructionSet& current() {
-  if (const InstructionSet* set = chosen.load(std::memory_order_relaxed)) [[likely]] return *set;
+  if (const InstructionSet* set = chosen.load(std::memory_order_relaxed)) [[likely]]
+    return *set;
   const InstructionSet* none = nullptr;
   chosen.compare_exchange_strong(none, best(), std::memory_order_relaxed);  // a selection made meanwhile stays
   return *chosen.load(std::memory_order_relaxed);
 }
 
-const char* isa() { return current().name; }
+const char* isa() {
+  return current().name;
+}
 
 bool select_isa(const char* name) {
   for (const InstructionSet* set : sets) {

@@ -10,8 +10,12 @@
 
 namespace stretto::kernels::KERNELS_ISA {
 
-inline uint32_t bits_of(float x) { return __builtin_bit_cast(uint32_t, x); }
-inline float float_of(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+inline uint32_t bits_of(float x) {
+  return __builtin_bit_cast(uint32_t, x);
+}
+inline float float_of(uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
 
 struct Bf16 {
   static constexpr uint16_t infinity = 0x7f80;
@@ -61,7 +65,8 @@ struct F16 {
 #endif
 
 // F is Sum or Prod.
-template <class F, class H> struct HalfOf {
+template <class F, class H>
+struct HalfOf {
   static uint16_t of(uint16_t a, uint16_t b) { return H::narrow(F::of(H::widen(a), H::widen(b))); }
 };
 
@@ -70,18 +75,22 @@ inline int16_t ordered(uint16_t h) {
   const uint16_t sign = uint16_t(int16_t(h) >> 15);
   return int16_t(((h & 0x7fff) ^ sign) - sign);
 }
-template <class H> bool less(uint16_t a, uint16_t b) {
+template <class H>
+bool less(uint16_t a, uint16_t b) {
   const bool numbers = ((a & 0x7fff) <= H::infinity) & ((b & 0x7fff) <= H::infinity);
   return (ordered(a) < ordered(b)) & numbers;
 }
-template <class H> struct HalfMin {
+template <class H>
+struct HalfMin {
   static uint16_t of(uint16_t a, uint16_t b) { return choose<uint16_t>(less<H>(b, a), b, a); }
 };
-template <class H> struct HalfMax {
+template <class H>
+struct HalfMax {
   static uint16_t of(uint16_t a, uint16_t b) { return choose<uint16_t>(less<H>(a, b), b, a); }
 };
 
-template <class H> constexpr Row half_row() {
+template <class H>
+constexpr Row half_row() {
   Row row;
   row[Op::sum] = kernel_of_long_body<HalfOf<Sum, H>, uint16_t>();
   row[Op::prod] = kernel_of_long_body<HalfOf<Prod, H>, uint16_t>();

@@ -16,13 +16,38 @@ struct LongDoubleInt {
 
 // size_of() as a constant.
 constexpr size_t item_size(Type type) {
-  constexpr size_t sizes[type_count] = {
-      1, 2, 4, 8, 1, 2, 4, 8,                                     // integers
-      2, 2, 4, 8, sizeof(long double), 16,                        // f16 bf16 f32 f64 f80 f128
-      8, 16, 2 * sizeof(long double),                             // complex
-      1, 1, 2, 4, 8, 1,                                           // b8, Fortran logicals, byte
-      8, 16, 16, 8, 8, sizeof(LongDoubleInt), 8, 16,              // pairs
-      0};
+  constexpr size_t sizes[type_count] = {1,
+                                        2,
+                                        4,
+                                        8,
+                                        1,
+                                        2,
+                                        4,
+                                        8,  // integers
+                                        2,
+                                        2,
+                                        4,
+                                        8,
+                                        sizeof(long double),
+                                        16,  // f16 bf16 f32 f64 f80 f128
+                                        8,
+                                        16,
+                                        2 * sizeof(long double),  // complex
+                                        1,
+                                        1,
+                                        2,
+                                        4,
+                                        8,
+                                        1,  // b8, Fortran logicals, byte
+                                        8,
+                                        16,
+                                        16,
+                                        8,
+                                        8,
+                                        sizeof(LongDoubleInt),
+                                        8,
+                                        16,  // pairs
+                                        0};
   return sizes[int(type)];
 }
 
@@ -41,18 +66,24 @@ constexpr Group group_of(Type type) {
 constexpr bool allowed(Op op, Group group) {
   switch (op) {
     case Op::sum:
-    case Op::prod: return group == Group::integer || group == Group::floating || group == Group::complex;
+    case Op::prod:
+      return group == Group::integer || group == Group::floating || group == Group::complex;
     case Op::min:
-    case Op::max: return group == Group::integer || group == Group::floating;
+    case Op::max:
+      return group == Group::integer || group == Group::floating;
     case Op::land:
     case Op::lor:
-    case Op::lxor: return group == Group::integer || group == Group::logical;
+    case Op::lxor:
+      return group == Group::integer || group == Group::logical;
     case Op::band:
     case Op::bor:
-    case Op::bxor: return group == Group::integer || group == Group::byte;
+    case Op::bxor:
+      return group == Group::integer || group == Group::byte;
     case Op::minloc:
-    case Op::maxloc: return group == Group::pair;
-    case Op::user: return false;
+    case Op::maxloc:
+      return group == Group::pair;
+    case Op::user:
+      return false;
   }
   return false;
 }
@@ -72,15 +103,19 @@ constexpr Plan plan_of(Op op, Type type) {
   switch (op) {
     case Op::band:
     case Op::bor:
-    case Op::bxor: return {Type::u8, uint8_t(item_size(type))};
+    case Op::bxor:
+      return {Type::u8, uint8_t(item_size(type))};
     case Op::land:
     case Op::lor:
-    case Op::lxor: return {unsigned_of(item_size(type)), 1};
+    case Op::lxor:
+      return {unsigned_of(item_size(type)), 1};
     case Op::sum:
       if (group == Group::complex) return {part_of(type), 2};
       [[fallthrough]];
-    case Op::prod: return {group == Group::integer ? unsigned_of(item_size(type)) : type, 1};
-    default: return {type, 1};
+    case Op::prod:
+      return {group == Group::integer ? unsigned_of(item_size(type)) : type, 1};
+    default:
+      return {type, 1};
   }
 }
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <initializer_list>
+#include <iterator>
 
 #include "platform/caches.hpp"
 #include "platform/cgroup.hpp"
@@ -16,7 +18,9 @@ void CpuSet::add(int cpu) {
   if (cpu >= 0 && cpu < max_cpus) word[cpu / 64] |= uint64_t(1) << (cpu % 64);
 }
 
-bool CpuSet::has(int cpu) const { return cpu >= 0 && cpu < max_cpus && (word[cpu / 64] >> (cpu % 64) & 1) != 0; }
+bool CpuSet::has(int cpu) const {
+  return cpu >= 0 && cpu < max_cpus && (word[cpu / 64] >> (cpu % 64) & 1) != 0;
+}
 
 int CpuSet::count() const {
   int total = 0;
@@ -28,7 +32,9 @@ void CpuSet::merge(const CpuSet& other) {
   for (int i = 0; i < max_cpus / 64; ++i) word[i] |= other.word[i];
 }
 
-bool CpuSet::operator==(const CpuSet& other) const { return std::equal(std::begin(word), std::end(word), std::begin(other.word)); }
+bool CpuSet::operator==(const CpuSet& other) const {
+  return std::equal(std::begin(word), std::end(word), std::begin(other.word));
+}
 
 namespace {
 
@@ -74,7 +80,9 @@ CpuSet allowed_cpus() {
   return set;
 }
 
-double cpu_quota() { return cgroup_cpu_quota(find_own_cgroup("cpu")); }
+double cpu_quota() {
+  return cgroup_cpu_quota(find_own_cgroup("cpu"));
+}
 
 size_t cache_bytes(const char* directory, int level) {
   constexpr int most_caches = 16;
@@ -98,6 +106,8 @@ size_t last_level_cache() {
                       from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(32) << 20});
 }
 
-size_t private_cache() { return first_known({own_cache(2), from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(1) << 20}); }
+size_t private_cache() {
+  return first_known({own_cache(2), from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(1) << 20});
+}
 
 }  // namespace stretto::platform

@@ -1,8 +1,8 @@
 #include "platform/futex.hpp"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -15,7 +15,9 @@ namespace {
 
 constexpr uint64_t nap_ns = 50'000;
 
-timespec to_timespec(uint64_t ns) { return {time_t(ns / 1'000'000'000), long(ns % 1'000'000'000)}; }
+timespec to_timespec(uint64_t ns) {
+  return {time_t(ns / 1'000'000'000), long(ns % 1'000'000'000)};
+}
 
 // Returns 0 or an errno value. The word may be shared: no FUTEX_PRIVATE_FLAG.
 int futex(const std::atomic<uint32_t>* word, int operation, uint32_t value, const timespec* timeout) {
@@ -23,7 +25,9 @@ int futex(const std::atomic<uint32_t>* word, int operation, uint32_t value, cons
   return syscall(SYS_futex, word, operation, value, timeout, nullptr, 0) < 0 ? errno : 0;
 }
 
-bool returned_as_documented(int error) { return error == 0 || error == EAGAIN || error == EINTR || error == ETIMEDOUT; }
+bool returned_as_documented(int error) {
+  return error == 0 || error == EAGAIN || error == EINTR || error == ETIMEDOUT;
+}
 
 }  // namespace
 
@@ -36,8 +40,12 @@ void futex_wait(const std::atomic<uint32_t>* word, uint32_t expected, uint64_t t
   nanosleep(&nap, nullptr);
 }
 
-void futex_wake_all(const std::atomic<uint32_t>* word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
+void futex_wake_all(const std::atomic<uint32_t>* word) {
+  futex(word, FUTEX_WAKE, INT_MAX, nullptr);
+}
 
-void yield() { sched_yield(); }
+void yield() {
+  sched_yield();
+}
 
 }  // namespace stretto::platform

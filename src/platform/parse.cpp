@@ -85,7 +85,9 @@ double parse_cpu_max(std::string_view text) {
   return quota_in_cpus(quota, text);
 }
 
-double parse_cfs_quota(std::string_view quota, std::string_view period) { return quota_in_cpus(quota, period); }
+double parse_cfs_quota(std::string_view quota, std::string_view period) {
+  return quota_in_cpus(quota, period);
+}
 
 size_t parse_memory_limit(std::string_view text) {
   constexpr uint64_t v1_unlimited = uint64_t(1) << 62;

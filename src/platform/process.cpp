@@ -19,7 +19,9 @@ bool read_stat(int32_t pid, ProcessStat* stat) {
 }
 
 // A first thread that has exited reads as a zombie while others of its process run on.
-bool has_exited(const ProcessStat& stat) { return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1); }
+bool has_exited(const ProcessStat& stat) {
+  return stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1);
+}
 
 }  // namespace
 
@@ -54,6 +56,8 @@ Status read_process_memory(int32_t pid, uint64_t remote_address, void* local, si
   return Status::good();
 }
 
-void allow_memory_readers() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
+void allow_memory_readers() {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+}
 
 }  // namespace stretto::platform

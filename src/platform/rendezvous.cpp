@@ -58,7 +58,7 @@ class Owed {
   bool awaited(int rank) const { return rank > 0 && rank < size_ && state_[rank] == State::absent; }
   void greeted(int rank) { state_[rank] = State::waiting; }
   bool any_waiting() const { return std::count(state_.get(), state_.get() + size_, State::waiting) > 0; }
-  int missing() const { return int(std::count_if(state_.get() + 1, state_.get() + size_, [](State s) { return s != State::served; })); }
+  int missing() const { return size_ - 1 - int(std::count(state_.get() + 1, state_.get() + size_, State::served)); }
 
   // Answers everyone who waits; `send` returns 0 or an errno value. Returns the first error that does not pass.
   template <class Send>
@@ -109,7 +109,9 @@ int read_object(int socket, int local_rank, const char* job_hash, int* fd) {
 
 }  // namespace
 
-Rendezvous::~Rendezvous() { close(); }
+Rendezvous::~Rendezvous() {
+  close();
+}
 
 Status Rendezvous::open(const char* job, int local_rank) {
   close();

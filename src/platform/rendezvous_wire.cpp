@@ -55,7 +55,9 @@ void read_control(msghdr* h, Letter* letter) {
 
 }  // namespace
 
-bool Address::operator==(const Address& other) const { return bytes == other.bytes && memcmp(&name, &other.name, bytes) == 0; }
+bool Address::operator==(const Address& other) const {
+  return bytes == other.bytes && memcmp(&name, &other.name, bytes) == 0;
+}
 
 Address rank_address(uint32_t user, const char* job_hash, int local_rank) {
   Address address;

@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <string_view>
 
 #include "platform/cgroup.hpp"
 
@@ -45,12 +49,16 @@ Status create_memfd(const char* name, size_t bytes, int* fd) {
   return Status::good();
 }
 
+// What is committed from the start must be modest.
+constexpr size_t most_allocated = size_t(256) << 20;
+
 // A file system in memory may be smaller than it says yes to (64 MiB in a container), and then kills with SIGBUS when it
 // is touched: take all of it now or not at all.
 Status allocate_all(int fd, size_t bytes) {
   struct statvfs room;
+  if (bytes > most_allocated) return no_memory("without memfd_create, shared objects are small", EFBIG);
   if (fstatvfs(fd, &room) != 0) return refused("/dev/shm does not tell its size", errno);
-  if (room.f_bavail < bytes / room.f_frsize + 1) return no_memory("/dev/shm is too small", ENOSPC);
+  if (room.f_bavail < (bytes + room.f_frsize - 1) / room.f_frsize) return no_memory("/dev/shm is too small", ENOSPC);
   if (bytes > physical_memory() / 2) return no_memory("half of the memory is less than the shared object needs", ENOMEM);
   int result;
   do result = fallocate(fd, 0, 0, off_t(bytes));
@@ -71,6 +79,18 @@ Status create_unnamed_file(size_t bytes, int* fd) {
   return Status::good();
 }
 
+// Set once this process has mapped an object that was allocated in full: its pages are then kept, because nobody promises
+// that they can be had again.
+std::atomic<bool> keep_pages{false};
+
+bool is_memfd(int fd) {
+  constexpr std::string_view memfd = "/memfd:";
+  char link[32], target[sizeof "/memfd:"];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  ssize_t n = readlink(link, target, sizeof target);
+  return n >= ssize_t(memfd.size()) && std::string_view(target, memfd.size()) == memfd;
+}
+
 }  // namespace
 
 Status create_shared_object(const char* name, size_t bytes, int* fd) {
@@ -89,6 +109,7 @@ Status map_shared_object(int fd, size_t offset, size_t bytes, void** address) {
     return refused("the shared object would be inherited by fork", error);
   }
   madvise(mapped, bytes, MADV_DONTDUMP);
+  if (!is_memfd(fd)) keep_pages.store(true, std::memory_order_relaxed);
   *address = mapped;
   return Status::good();
 }
@@ -97,7 +118,12 @@ void unmap_shared_object(void* address, size_t bytes) {
   if (address != nullptr) munmap(address, bytes);
 }
 
-void discard_shared_pages(void* address, size_t bytes) { madvise(address, bytes, MADV_REMOVE); }
+void discard_shared_pages(void* address, size_t bytes) {
+  if (keep_pages.load(std::memory_order_relaxed))
+    memset(address, 0, bytes);
+  else
+    madvise(address, bytes, MADV_REMOVE);
+}
 
 size_t physical_memory() {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

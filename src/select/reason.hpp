@@ -6,26 +6,37 @@ namespace stretto::select {
 
 enum class Reason : uint8_t {
   none,
-  not_joined,          // this rank or a peer does not take part; the record's verdict says why
+  not_joined,  // this rank or a peer does not take part; the record's verdict says why
   intercommunicator,
   single_rank,
   many_nodes,
   many_ranks,
   no_shared_memory,
   no_staging_memory,
-  unsupported_type,    // no predefined meaning for this op on this type
+  unsupported_type,  // no predefined meaning for this op on this type
   unsupported_op,
-  large_element,       // one element of a user's op exceeds a cell
-  invalid_arguments,   // left to MPI to report
-  mpi_preferred,       // the rules choose MPI here
+  large_element,      // one element of a user's op exceeds a cell
+  invalid_arguments,  // left to MPI to report
+  mpi_preferred,      // the rules choose MPI here
   peer_lost,
 };
 inline constexpr int reason_count = int(Reason::peer_lost) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
-    "none",          "not joined",          "intercommunicator", "single rank",       "several nodes",  "more ranks than supported",
-    "no shared memory", "no staging memory", "unsupported type",  "unsupported op",    "element too large", "invalid arguments",
-    "MPI preferred", "a rank died",
+    "none",
+    "not joined",
+    "intercommunicator",
+    "single rank",
+    "several nodes",
+    "more ranks than supported",
+    "no shared memory",
+    "no staging memory",
+    "unsupported type",
+    "unsupported op",
+    "element too large",
+    "invalid arguments",
+    "MPI preferred",
+    "a rank died",
 };
 
 }  // namespace stretto::select

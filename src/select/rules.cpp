@@ -121,8 +121,10 @@ Status load_rules(const char* path, Rules* rules) {
   ssize_t n = text ? 1 : -1;
   while (n > 0 && length < largest_file) {
     n = read(fd, text.get() + length, largest_file - length);
-    if (n < 0 && errno == EINTR) n = 1;
-    else if (n > 0) length += size_t(n);
+    if (n < 0 && errno == EINTR)
+      n = 1;
+    else if (n > 0)
+      length += size_t(n);
   }
   int error = errno;
   close(fd);
@@ -134,13 +136,13 @@ Status load_rules(const char* path, Rules* rules) {
 // Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine.
 const char* default_rules() {
   return "barrier                          flat\n"
-         "bcast      bytes=..496           flat\n"
+         "bcast      bytes=..1072          flat\n"
          "bcast                            staged\n"
-         "reduce     bytes=..496           flat\n"
+         "reduce     bytes=..1072          flat\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
-         "allreduce  bytes=..496           flat\n"
+         "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..8K            gather\n"
          "allreduce                        slices\n";
 }

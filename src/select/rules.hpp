@@ -3,12 +3,13 @@
 // A rules file has one rule a line; the first whose conditions hold is taken, and where none holds MPI does it:
 //
 //     # collective  condition...                 algorithm
-//     allreduce     bytes=0..496                 flat
+//     allreduce     bytes=0..1072                flat
 //     allreduce     bytes=..16K ranks=2..3       gather
 //     allreduce     crowded=no bytes=64M..       mpi
 //
-// collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers of
-// 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. algorithm: a name from collective/algorithms.hpp, or mpi.
+// collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers
+// of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. algorithm: a name from
+// collective/algorithms.hpp, or mpi.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +28,8 @@ struct Interval {
 struct Rule {
   collective::Kind kind = collective::Kind::barrier;
   Interval bytes, ranks;
-  int8_t crowded = -1;       // -1: either
-  int16_t algorithm = -1;    // index into collective::algorithms; -1: MPI
+  int8_t crowded = -1;     // -1: either
+  int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI
 };
 
 struct Rules {

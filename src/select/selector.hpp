@@ -11,9 +11,9 @@ enum class Travel : uint8_t { by_rules, staged, direct };
 
 struct Facts {
   collective::Kind kind;
-  uint64_t bytes;      // of the vector
+  uint64_t bytes;  // of the vector
   int ranks;
-  bool crowded;        // ranks outnumber the CPUs allowed to them
+  bool crowded;  // ranks outnumber the CPUs allowed to them
   Travel travel;
 };
 

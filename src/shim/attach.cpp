@@ -21,7 +21,9 @@ namespace {
 constexpr const char* plain = "continuing with plain MPI";
 
 // Only one rank a node speaks, so that a warning is one line.
-bool speaks() { return engine::locality().rank <= 0; }
+bool speaks() {
+  return engine::locality().rank <= 0;
+}
 
 __attribute__((format(printf, 1, 2))) void set_verdict(const char* format, ...) {
   va_list arguments;
@@ -64,7 +66,8 @@ bool prepare_policy(const Settings& s, Context& c) {
   if (strcmp(s.isa, "auto") != 0 && !kernels::select_isa(s.isa))
     return set_verdict("STRETTO_ISA=%.40s is unknown or not to be had on this CPU", s.isa), false;
   transport::Faults faults;
-  if (*s.fault && !transport::parse_faults(s.fault, &faults).ok()) return set_verdict("STRETTO_FAULT=%.80s does not read", s.fault), false;
+  if (*s.fault && !transport::parse_faults(s.fault, &faults).ok())
+    return set_verdict("STRETTO_FAULT=%.80s does not read", s.fault), false;
   c.policy.rules = &c.rules;
   c.policy.travel = strcmp(s.transport, "shm") == 0   ? select::Travel::staged
                     : strcmp(s.transport, "cma") == 0 ? select::Travel::direct
@@ -82,7 +85,8 @@ bool find_place(const Settings& s, engine::Place* place, char* launch, size_t by
   mpi().Comm_size(comm_world(), &place->world_size);
   if (place->world_size == 1) return set_verdict("a single rank has nobody to talk to"), false;
   MPI_Comm parent = comm_null();
-  if (mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null()) return set_verdict("spawned processes are left to MPI"), false;
+  if (mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null())
+    return set_verdict("spawned processes are left to MPI"), false;
   engine::Locality locality = engine::locality();
   place->local_rank = locality.rank;
   place->local_size = locality.size;
@@ -118,10 +122,13 @@ bool join(const Settings& s, Context& c, const engine::Place& place) {
   return false;
 }
 
-void forked_child() { context().active.store(false); }
+void forked_child() {
+  context().active.store(false);
+}
 
 void activate(Context& c) {
-  if (mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) != MPI_SUCCESS) return set_verdict("no attribute key");
+  if (mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) != MPI_SUCCESS)
+    return set_verdict("no attribute key");
   mpi().Comm_group(comm_world(), &c.world_group);
   pthread_atfork(nullptr, nullptr, forked_child);
   set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
@@ -145,7 +152,8 @@ void attach() {
   const char* offender = nullptr;
   Status status = read_settings(environ, &reread, &offender);
   if (!status.ok()) {
-    set_verdict("%s: %s", offender, strcmp(status.what, "unknown setting") == 0 ? "unknown setting (see stretto settings)" : status.what);
+    set_verdict("%s: %s", offender,
+                strcmp(status.what, "unknown setting") == 0 ? "unknown setting (see stretto settings)" : status.what);
     return decline_with_warning();
   }
   if (!s.accelerate) return set_verdict("acceleration is off");

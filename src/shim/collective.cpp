@@ -97,10 +97,6 @@ bool decline(Call& call, Reason reason) {
 // One call on its way: everything a hook needs before its buffers are looked at.
 struct Entry {
   Communicator* communicator = nullptr;
-  uint64_t start = ticks();
-  Kind kind;
-
-  explicit Entry(Kind k) : kind(k) {}
 
   // False: declined, the call says why.
   bool admit(MPI_Comm comm, Call& call) {
@@ -112,17 +108,13 @@ struct Entry {
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
 
-  void count(int algorithm, const Call& call) const {
-    trace::count_accelerated(uint32_t(kind), uint32_t(algorithm), ticks() - start, call.bytes);
-  }
-
   // Runs the request. False: declined. True: call.code is set.
   bool run(const Request& request, MPI_Comm comm, Call& call) {
     engine::Outcome outcome = communicator->run(request);
     if (outcome.algorithm < 0) return decline(call, outcome.reason);
     call.code = MPI_SUCCESS;
+    call.algorithm = uint32_t(outcome.algorithm);
     if (!outcome.status.ok()) call.code = report(outcome.status, comm);
-    count(outcome.algorithm, call);
     return true;
   }
 
@@ -214,7 +206,8 @@ bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& cal
 }
 
 // Broadcast of a datatype with gaps.
-bool bcast_packed(Entry& entry, void* buffer, const Layout& layout, size_t count, bool is_root, Request& request, MPI_Comm comm, Call& call) {
+bool bcast_packed(Entry& entry, void* buffer, const Layout& layout, size_t count, bool is_root, Request& request, MPI_Comm comm,
+                  Call& call) {
   Temporary memory;
   if (!memory.reserve(request.bytes())) return call.code = Entry::raise(comm, MPI_ERR_NO_MEM), true;
   if (is_root) call.code = pack(layout, buffer, count, memory.data());
@@ -228,7 +221,7 @@ bool bcast_packed(Entry& entry, void* buffer, const Layout& layout, size_t count
 }  // namespace
 
 bool barrier(MPI_Comm comm, Call& call) {
-  Entry entry(Kind::barrier);
+  Entry entry;
   if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = collective::Kind::barrier;
@@ -236,7 +229,7 @@ bool barrier(MPI_Comm comm, Call& call) {
 }
 
 bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call) {
-  Entry entry(Kind::bcast);
+  Entry entry;
   if (!entry.admit(comm, call)) return false;
   Layout layout;
   if (count < 0 || !describe(type, &layout) || !entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
@@ -252,7 +245,7 @@ bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
 }
 
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
-  Entry entry(Kind::reduce);
+  Entry entry;
   if (!entry.admit(comm, call)) return false;
   if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   bool is_root = entry.communicator->rank() == root;
@@ -265,7 +258,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
 }
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
-  Entry entry(Kind::allreduce);
+  Entry entry;
   if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = collective::Kind::allreduce;

@@ -15,8 +15,8 @@ struct Context {
   select::Rules rules;
   MPI_Group world_group{};
   int keyval = MPI_KEYVAL_INVALID;
-  std::atomic<bool> active{false};         // between a successful attach and detach
-  std::atomic<uint64_t> generation{1};     // grows whenever a communicator is freed: what threads remember of handles is then stale
+  std::atomic<bool> active{false};      // between a successful attach and detach
+  std::atomic<uint64_t> generation{1};  // grows whenever a communicator is freed: what threads remember of handles is then stale
   char verdict[192] = "MPI_Init has not been seen";
 };
 

@@ -25,7 +25,9 @@ AnyFunction find(uint32_t index, Form form) {
   return nullptr;
 }
 
-void not_there() { log_once(Level::error, "a Fortran MPI function was called that the MPI library of this process does not have"); }
+void not_there() {
+  log_once(Level::error, "a Fortran MPI function was called that the MPI library of this process does not have");
+}
 
 // Addresses of the variables that stand for MPI_IN_PLACE and MPI_BOTTOM. Open MPI defines each under four spellings,
 // since compilers differ; the program uses one of them.
@@ -35,7 +37,8 @@ struct Sentinels {
 };
 
 Sentinels find_sentinels() {
-  constexpr const char* in_place[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"};
+  constexpr const char* in_place[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
+                                      "MPI_FORTRAN_IN_PLACE"};
   constexpr const char* bottom[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM"};
   Sentinels found;
   for (int i = 0; i < 4; ++i) {

@@ -38,7 +38,7 @@ class HandleTable {
   }
 
  private:
-  static size_t slot(uintptr_t key) { return size_t((uint64_t(key) * 0x9e3779b97f4a7c15u) >> 40) % size; }
+  static size_t slot(uintptr_t key) { return size_t((uint64_t(key) * 0x9e3779b97f4a7c15u) >> 40u) % size; }
   uintptr_t keys_[size] = {};
   Value values_[size] = {};
 };

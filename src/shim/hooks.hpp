@@ -16,11 +16,12 @@ struct Call {
   int code = MPI_SUCCESS;  // true was returned: what the wrapper returns to the program
   uint64_t bytes = 0;      // contributed by this rank, as far as known
   uint32_t reason = 0;     // false was returned: why, an index into the reasons of record_tables()
+  uint32_t algorithm = 0;  // true was returned: what ran, an index into the algorithms of record_tables()
 };
 
 using collective::Kind;  // also their numbers in the record
 
-// collective.cpp. true: done, and counted with trace::count_accelerated. false: the wrapper calls PMPI and counts the decline.
+// collective.cpp. true: done. false: the wrapper calls PMPI. It counts both.
 bool barrier(MPI_Comm comm, Call& call);
 bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call);
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call);

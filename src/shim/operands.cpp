@@ -34,7 +34,8 @@ bool is_dense(MPI_Datatype type, int depth) {
   TypeFacts facts;
   if (named_type(type, &facts)) return facts.size == facts.extent;
   int integers, addresses, types, combiner;
-  if (depth > deepest_nesting || mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return false;
+  if (depth > deepest_nesting || mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+    return false;
   bool looks_through = (combiner == combiner_dup && integers == 0) || (combiner == combiner_contiguous && integers == 1);
   return looks_through && addresses == 0 && types == 1 && inner_is_dense(type, integers, depth);
 }
@@ -69,7 +70,9 @@ bool describe(MPI_Datatype type, Layout* layout) {
   return true;
 }
 
-Temporary::~Temporary() { free(data_); }
+Temporary::~Temporary() {
+  free(data_);
+}
 
 bool Temporary::reserve(size_t bytes) {
   if (data_ != nullptr && bytes <= bytes_) return true;

@@ -1,5 +1,5 @@
-// The buffers and the operation of a call in neutral terms: plain memory, with what MPI alone can do (derived datatypes, user-defined
-// operations) done here.
+// The buffers and the operation of a call in neutral terms: plain memory, with what MPI alone can do (derived datatypes,
+// user-defined operations) done here.
 #pragma once
 #include "collective/request.hpp"
 #include "select/reason.hpp"
@@ -11,8 +11,8 @@ namespace stretto::shim {
 // A datatype as far as moving and reducing need it.
 struct Layout {
   MPI_Datatype type{};
-  size_t size = 0;                              // bytes of data in one element
-  bool dense = false;                           // elements are those bytes, in order, without gaps
+  size_t size = 0;     // bytes of data in one element
+  bool dense = false;  // elements are those bytes, in order, without gaps
   bool named = false;
   kernels::Type kernel = kernels::Type::opaque;
   size_t extent = 0;

@@ -14,10 +14,12 @@
 #include "engine/identity.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/wrap.hpp"
 
 namespace stretto::shim {
 
 std::atomic<bool> attached_now{false};
+constinit thread_local bool in_fortran = false;
 
 namespace {
 
@@ -95,7 +97,8 @@ void open_process_record() {
   tables.function_count = wrapped_count;
   const char* directory = process_settings.record_dir;
   const Status status = trace::open_record(directory && *directory ? directory : nullptr, tables);
-  if (!status.ok()) log(Level::warning, "no record in %s: %s (%s): counting in memory only", directory, status.what, strerror(status.detail));
+  if (!status.ok())
+    log(Level::warning, "no record in %s: %s (%s): counting in memory only", directory, status.what, strerror(status.detail));
 }
 
 void in_fork_child() {
@@ -106,7 +109,8 @@ void in_fork_child() {
 // One line per node.
 void say_if_wrong(Flavor flavor) {
   if (flavor == own_flavor() || engine::locality().rank > 0) return;
-  log(Level::error, "this is the preload for %s but the program uses %s: continuing with plain MPI", name(own_flavor()), name(flavor));
+  log(Level::error, "this is the preload for %s but the program uses %s: continuing with plain MPI", name(own_flavor()),
+      name(flavor));
 }
 
 void begin(const Library& found) {
@@ -120,11 +124,16 @@ void begin(const Library& found) {
 
 const char* name(Flavor flavor) {
   switch (flavor) {
-    case Flavor::open_mpi: return "Open MPI";
-    case Flavor::mpich: return "MPICH";
-    case Flavor::standard: return "the MPI standard ABI";
-    case Flavor::unknown: return "an MPI unknown to Stretto";
-    case Flavor::none: break;
+    case Flavor::open_mpi:
+      return "Open MPI";
+    case Flavor::mpich:
+      return "MPICH";
+    case Flavor::standard:
+      return "the MPI standard ABI";
+    case Flavor::unknown:
+      return "an MPI unknown to Stretto";
+    case Flavor::none:
+      break;
   }
   return "no MPI";
 }
@@ -139,7 +148,9 @@ Flavor own_flavor() {
 #endif
 }
 
-void* Library::find(const char* symbol) const { return handle ? dlsym(handle, symbol) : nullptr; }
+void* Library::find(const char* symbol) const {
+  return handle ? dlsym(handle, symbol) : nullptr;
+}
 
 void* Library::find_data(const char* symbol) const {
   void* in_use = dlsym(RTLD_DEFAULT, symbol);

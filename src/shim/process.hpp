@@ -14,7 +14,7 @@ Flavor own_flavor();  // the one this library is built for
 // The MPI library of this process.
 struct Library {
   Flavor flavor = Flavor::none;
-  void* handle = nullptr;  // for dlsym
+  void* handle = nullptr;                     // for dlsym
   void* find(const char* symbol) const;       // a function
   void* find_data(const char* symbol) const;  // a variable; the program may hold the copy in use (copy relocation)
 };
@@ -25,6 +25,8 @@ const Library& library();
 
 // True between the end of attach() and the begin of detach(), in a process that runs the MPI this library is built for.
 extern std::atomic<bool> attached_now;
-inline bool attached() { return attached_now.load(std::memory_order_acquire); }
+inline bool attached() {
+  return attached_now.load(std::memory_order_acquire);
+}
 
 }  // namespace stretto::shim

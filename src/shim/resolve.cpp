@@ -11,7 +11,9 @@ std::atomic<AnyFunction> addresses[function_count];
 
 namespace {
 
-int no_mpi() { return MPI_ERR_OTHER; }
+int no_mpi() {
+  return MPI_ERR_OTHER;
+}
 
 bool mpi_is_running() {
   int initialized = 0;
@@ -51,6 +53,8 @@ AnyFunction resolve(uint32_t index) {
   return found;
 }
 
-bool function_present(uint32_t index) { return find(index) != nullptr; }
+bool function_present(uint32_t index) {
+  return find(index) != nullptr;
+}
 
 }  // namespace stretto::shim

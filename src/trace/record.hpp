@@ -20,20 +20,20 @@ enum class Stage : uint32_t { loaded = 0, initialised = 1, finalized = 2 };
 struct Header {
   char magic[8];
   uint32_t version;
-  uint32_t header_bytes;     // sizeof(Header); the name tables follow
-  uint32_t stage;            // Stage
-  int32_t world_rank;        // -1 before MPI_Init
-  int32_t world_size;        // 0 before MPI_Init
+  uint32_t header_bytes;  // sizeof(Header); the name tables follow
+  uint32_t stage;         // Stage
+  int32_t world_rank;     // -1 before MPI_Init
+  int32_t world_size;     // 0 before MPI_Init
   int32_t pid;
   uint64_t start_ticks, start_ns;  // both clocks at load (ns: CLOCK_MONOTONIC) ...
   uint64_t last_ticks, last_ns;    // ... and at the newest calibration (init, finalize): ticks per ns = their quotient
   uint64_t init_ns, finalize_ns;   // end of MPI_Init, begin of MPI_Finalize; 0 when not reached
   uint32_t functions, reasons, algorithms, blocks;  // table lengths
   uint32_t blocks_used;
-  uint32_t accelerating;     // 1: this rank took part in acceleration
-  char mpi_library[128];     // first line of MPI_Get_library_version
+  uint32_t accelerating;  // 1: this rank took part in acceleration
+  char mpi_library[128];  // first line of MPI_Get_library_version
   char host[64];
-  char verdict[192];         // why acceleration is on or off, in words
+  char verdict[192];  // why acceleration is on or off, in words
 };
 static_assert(sizeof(Header) == 8 + 24 + 48 + 16 + 8 + 128 + 64 + 192);
 

@@ -20,7 +20,7 @@ constexpr uint64_t owned_blocks = (uint64_t(1) << shared_block) - 1;
 
 Header no_record;
 Layout layout;
-std::atomic<char*> memory{nullptr};            // the record, once it is open
+std::atomic<char*> memory{nullptr};               // the record, once it is open
 std::atomic<uint64_t> free_blocks{owned_blocks};  // bit i: block i belongs to no thread
 pthread_key_t thread_end;
 
@@ -31,7 +31,9 @@ struct OwnBlock {
 };
 __attribute__((tls_model("initial-exec"))) thread_local OwnBlock own{nullptr, false};
 
-char* block_at(uint32_t index) { return memory.load(std::memory_order_acquire) + layout.blocks() + index * layout.block_bytes(); }
+char* block_at(uint32_t index) {
+  return memory.load(std::memory_order_acquire) + layout.blocks() + index * layout.block_bytes();
+}
 
 void note_block_used(uint32_t index) {
   std::atomic_ref<uint32_t> used(header()->blocks_used);
@@ -45,7 +47,8 @@ uint32_t take_block() {
   uint64_t free = free_blocks.load(std::memory_order_acquire);
   while (free != 0) {
     const uint64_t first = free & -free;
-    if (free_blocks.compare_exchange_weak(free, free & ~first, std::memory_order_acquire)) return uint32_t(__builtin_ctzll(first));
+    if (free_blocks.compare_exchange_weak(free, free & ~first, std::memory_order_acquire))
+      return uint32_t(__builtin_ctzll(first));
   }
   return shared_block;
 }
@@ -67,7 +70,9 @@ __attribute__((noinline)) bool join() {
   return true;
 }
 
-inline bool joined() { return __builtin_expect(own.base != nullptr, 1) || join(); }
+inline bool joined() {
+  return __builtin_expect(own.base != nullptr, 1) || join();
+}
 
 // The owner of a block is its only writer, so no read-modify-write is needed; readers see whole words.
 inline void add(uint64_t& cell, uint64_t amount) {
@@ -108,8 +113,10 @@ void write_tables(char* base, const Tables& tables) {
   write_names(base + layout.function_names(), tables.functions, tables.function_count);
   write_names(base + layout.reason_names(), tables.reasons, tables.reason_count);
   write_names(base + layout.algorithm_names(), tables.algorithms, tables.algorithm_count);
-  std::atomic_thread_fence(std::memory_order_release);
-  memcpy(header->magic, record_magic, sizeof record_magic);
+  uint64_t magic;
+  static_assert(sizeof magic == sizeof record_magic);
+  memcpy(&magic, record_magic, sizeof magic);
+  std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(header->magic)).store(magic, std::memory_order_release);
 }
 
 }  // namespace

@@ -17,13 +17,13 @@ struct Tables {
   uint32_t algorithm_count;
 };
 
-// Opens the process's record: a file `rank-<pid>.record` in `directory`, fully allocated first so that a full disk cannot kill the
-// process; anonymous memory when directory is null or cannot be used (the Status says why; counting works all the same).
+// Opens the process's record: a file `rank-<pid>.record` in `directory`, fully allocated first so that a full disk cannot kill
+// the process; anonymous memory when directory is null or cannot be used (the Status says why; counting works all the same).
 Status open_record(const char* directory, const Tables& tables);
 
-Header* header();        // never null after open_record; before, a static dummy
-void calibrate();        // stamps last_ticks / last_ns
-void after_fork_child(); // the child counts into memory of its own
+Header* header();         // never null after open_record; before, a static dummy
+void calibrate();         // stamps last_ticks / last_ns
+void after_fork_child();  // the child counts into memory of its own
 
 // Hot path. `function` indexes Tables::functions.
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes);

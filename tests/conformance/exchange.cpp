@@ -76,7 +76,8 @@ class Exchange {
 
   std::string fill(uint64_t round, size_t from, size_t to) {
     void* place = me_.transport.place(cell(round), from, to - from);
-    if ((place != nullptr) != (me_.transport.cell_bytes() != SIZE_MAX)) return "place() is for staged transports, and for all of them";
+    bool is_staged = me_.transport.cell_bytes() != SIZE_MAX;
+    if ((place != nullptr) != is_staged) return "place() is for staged transports, and for all of them";
     if (to > from) memcpy(place != nullptr ? place : buffer_.data() + from, own_.data() + from, to - from);
     return "";
   }
@@ -102,8 +103,8 @@ class Exchange {
     }
     if (!status.ok()) return std::string("get: ") + status.what;
     if (bytes == 0 || memcmp(data, expected_[peer].data() + at, bytes) == 0) return "";
-    return "wrong bytes of rank " + std::to_string(peer) + " in round " + std::to_string(round) + ", [" + std::to_string(at) + ", " +
-           std::to_string(at + bytes) + ")";
+    return "wrong bytes of rank " + std::to_string(peer) + " in round " + std::to_string(round) + ", [" + std::to_string(at) +
+           ", " + std::to_string(at + bytes) + ")";
   }
 
   Rank& me_;
@@ -129,6 +130,8 @@ std::vector<char> pattern(uint64_t seed, int rank, size_t bytes) {
   return data;
 }
 
-std::string exchange(Rank& me, const Traffic& traffic, Tally* tally) { return Exchange(me, traffic, tally).play(); }
+std::string exchange(Rank& me, const Traffic& traffic, Tally* tally) {
+  return Exchange(me, traffic, tally).play();
+}
 
 }  // namespace stretto::conformance

@@ -15,15 +15,17 @@
 
 namespace stretto::conformance {
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.row->name << (c.processes ? " processes " : " threads ") << c.faults; }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.row->name << (c.processes ? " processes " : " threads ") << c.faults;
+}
 
 namespace {
 
 using transport::Cell;
 using transport::Window;
 
-#define REQUIRE(condition) \
-  do {                     \
+#define REQUIRE(condition)                                              \
+  do {                                                                  \
     if (!(condition)) return std::string("does not hold: " #condition); \
   } while (false)
 
@@ -37,10 +39,18 @@ std::vector<Case> cases(std::initializer_list<const char*> faults, bool (*wanted
       }
   return all;
 }
-bool any(const Case&) { return true; }
-bool staged(const Case& c) { return c.row->staged; }
-bool direct(const Case& c) { return !c.row->staged; }
-bool mortal(const Case& c) { return c.processes; }  // threads do not die alone
+bool any(const Case&) {
+  return true;
+}
+bool staged(const Case& c) {
+  return c.row->staged;
+}
+bool direct(const Case& c) {
+  return !c.row->staged;
+}
+bool mortal(const Case& c) {
+  return c.processes;
+}  // threads do not die alone
 
 std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   std::string name = std::string(info.param.row->name) + (info.param.processes ? "_processes" : "_threads");
@@ -249,15 +259,17 @@ TEST_P(TransportOfMortals, ADeadPeerIsNoWrongByte) {
 
 // The fault decorator refuses: exactly so often as asked for, and what it lets through is right.
 class FaultyTransport : public WithCase {};
-INSTANTIATE_TEST_SUITE_P(Table, FaultyTransport, ::testing::ValuesIn(cases({"refuse=3", "cut=10", "cut=0", "refuse=2,cut=7,delay=1us"}, any)),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(Table, FaultyTransport,
+                         ::testing::ValuesIn(cases({"refuse=3", "cut=10", "cut=0", "refuse=2,cut=7,delay=1us"}, any)), case_name);
 
 uint64_t expected_refusals(const transport::Faults& faults, uint64_t gets) {
   uint64_t refused = 0, succeeded = 0;
   for (uint64_t i = 1; i <= gets; ++i) {
     bool nth = faults.refuse_every != 0 && i % faults.refuse_every == 0;
-    if (nth || succeeded >= faults.cut_after) ++refused;
-    else ++succeeded;
+    if (nth || succeeded >= faults.cut_after)
+      ++refused;
+    else
+      ++succeeded;
   }
   return refused;
 }

@@ -123,8 +123,10 @@ std::string as_processes(const Case& test_case, const Shape& shape, Memory& memo
   for (int rank = 0; rank < shape.ranks; ++rank) {
     int status = 0;
     waitpid(children[rank], &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == denied_exit) skipped = true;
-    else if (status != 0) all += "rank " + std::to_string(rank) + " ended with wait status " + std::to_string(status) + "\n";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == denied_exit)
+      skipped = true;
+    else if (status != 0)
+      all += "rank " + std::to_string(rank) + " ended with wait status " + std::to_string(status) + "\n";
   }
   return skipped ? denied : all;
 }

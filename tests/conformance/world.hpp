@@ -74,6 +74,8 @@ using Body = std::function<std::string(Rank&)>;
 // Runs the body on every rank and returns the complaints of all; "skip: ..." where this machine denies the mechanism.
 std::string run(const Case& test_case, const Shape& shape, const Body& body);
 
-inline bool is_skip(const std::string& outcome) { return outcome.rfind("skip:", 0) == 0; }
+inline bool is_skip(const std::string& outcome) {
+  return outcome.rfind("skip:", 0) == 0;
+}
 
 }  // namespace stretto::conformance

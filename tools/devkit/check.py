@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devkit.common import BUILD, ROOT, VENV, DevError, capture, say, tracked_files
+from devkit.common import BUILD, ROOT, VENV, DevError, capture, need, say, tracked_files
 from devkit.test import test
 
 CPP = ("*.cpp", "*.hpp", "*.c", "*.h")
@@ -28,6 +28,12 @@ def check(part: str = "") -> int:
         raise DevError("check failed")
     say("static checks passed")
     return test("quick") if part == "" else 0
+
+
+def reformat() -> None:
+    need(["clang-format", "-i", *tracked_files(*CPP)])
+    need(["ruff", "format", "--quiet", ROOT])
+    need(["ruff", "check", "--fix", ROOT])
 
 
 def step(name: str, command: list[str | Path], always: bool = False) -> bool:

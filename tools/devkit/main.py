@@ -42,6 +42,7 @@ COMMANDS = {
         1,
         "formatting, lint, types and layers, then the quick tests; static stops before the tests",
     ),
+    "format": Command("", "check", "reformat", 0, "lay out C++ and Python as check wants it"),
     "demo": Command("", "show", "demo", 0, "train a small network with 4 ranks, plainly and under Stretto, and compare"),
     "bench": Command("[ARGUMENT ...]", "show", "bench", 99, "run the benchmarks (bench/run.py) and write their table"),
     "device-check": Command(

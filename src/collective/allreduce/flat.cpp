@@ -5,6 +5,8 @@
 
 namespace stretto::collective {
 
-Status allreduce_flat(Team& team, const Request& request) { return flat_reduce(team, request, Consumers::all); }
+Status allreduce_flat(Team& team, const Request& request) {
+  return flat_reduce(team, request, Consumers::all);
+}
 
 }  // namespace stretto::collective

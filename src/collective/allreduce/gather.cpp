@@ -4,6 +4,8 @@
 
 namespace stretto::collective {
 
-Status allreduce_gather(Team& team, const Request& request) { return gather_reduce(team, request, Consumers::all); }
+Status allreduce_gather(Team& team, const Request& request) {
+  return gather_reduce(team, request, Consumers::all);
+}
 
 }  // namespace stretto::collective

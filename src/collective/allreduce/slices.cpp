@@ -4,6 +4,8 @@
 
 namespace stretto::collective {
 
-Status allreduce_slices(Team& team, const Request& request) { return slice_reduce(team, request, Consumers::all); }
+Status allreduce_slices(Team& team, const Request& request) {
+  return slice_reduce(team, request, Consumers::all);
+}
 
 }  // namespace stretto::collective

@@ -1,8 +1,10 @@
-// Bcast, direct: everybody reads the message from the root's buffer. See patterns/direct.hpp for what happens when that is refused.
+// Bcast, direct: everybody reads the message from the root's buffer. See patterns/direct.hpp for what happens when that is
+// refused.
+#include "collective/patterns/direct.hpp"
+
 #include <algorithm>
 
 #include "collective/algorithms.hpp"
-#include "collective/patterns/direct.hpp"
 #include "collective/patterns/exchange.hpp"
 
 namespace stretto::collective {

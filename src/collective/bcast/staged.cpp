@@ -1,5 +1,5 @@
-// Bcast, staged: the root copies the message into its cells piece by piece, and all others copy each piece out as it comes. The two
-// copies overlap; a piece is read by everybody while it is in cache. Per byte 2 loads + stores at every rank.
+// Bcast, staged: the root copies the message into its cells piece by piece, and all others copy each piece out as it comes. The
+// two copies overlap; a piece is read by everybody while it is in cache. Per byte 2 loads + stores at every rank.
 #include "collective/algorithms.hpp"
 #include "collective/patterns/rounds.hpp"
 
@@ -7,7 +7,9 @@ namespace stretto::collective {
 namespace {
 
 // Pieces small enough that the last one's second copy is short, large enough that announcing them costs little.
-size_t piece_bytes(size_t bytes) { return std::clamp<size_t>(bytes / 4, 8 << 10, 64 << 10); }
+size_t piece_bytes(size_t bytes) {
+  return std::clamp<size_t>(bytes / 4, 8 << 10, 64 << 10);
+}
 
 Status send(Team& team, const Request& request, Rounds& rounds) {
   rounds.drained_all();

@@ -1,8 +1,8 @@
 // One exchange: ranks post a small payload each, and read those of the ranks they need.
 //
-// The payload stands in the line that announces it, so a rank that waits for a peer has its data with one transfer of a cache line.
-// Slots are used in turn; a rank may run ahead of a slow reader by the length of the ring, then waits for it. Reading a peer's
-// exchange k proves that it has finished k-1, so where everybody reads everybody the check is free.
+// The payload stands in the line that announces it, so a rank that waits for a peer has its data with one transfer of a cache
+// line. Slots are used in turn; a rank may run ahead of a slow reader by the length of the ring, then waits for it. Reading a
+// peer's exchange k proves that it has finished k-1, so where everybody reads everybody the check is free.
 #pragma once
 #include <cstddef>
 
@@ -21,7 +21,7 @@ class Exchange {
     return Status::good();
   }
 
-  void post() { announce(slot(team_.rank).ready, number_); }
+  void post() { team_.waiter.announce(slot(team_.rank).ready, number_); }
 
   // The payload of rank r, once posted.
   Status read(int r, const void** payload) {
@@ -33,7 +33,14 @@ class Exchange {
   }
 
   // This rank reads nobody's payload of this exchange any more.
-  void finish() { announce(team_.mine().done, number_); }
+  void finish() { team_.waiter.announce(team_.mine().done, number_); }
+
+  // The same where everybody has read everybody: that they will see this rank's next exchange says it well enough. The slot of
+  // that one is fetched for writing, while there is time.
+  void finish_all(size_t bytes) {
+    auto* next = reinterpret_cast<char*>(&team_.mine().slots[(number_ + 1) % slot_ring]);
+    for (size_t i = 0; i < offsetof(Slot, payload) + bytes; i += cache_line) __builtin_prefetch(next + i, 1);
+  }
 
  private:
   Slot& slot(int r) { return team_.board(r).slots[number_ % slot_ring]; }
@@ -56,7 +63,7 @@ Status exchange_all(Team& team, const T& own, T* all) {
     STRETTO_TRY(exchange.read(r, &theirs));
     __builtin_memcpy(&all[r], theirs, sizeof(T));
   }
-  exchange.finish();
+  exchange.finish_all(sizeof(T));
   return Status::good();
 }
 

@@ -17,7 +17,10 @@ Status flat_reduce(Team& team, const Request& request, Consumers consumers) {
     for (int r = 0; r < team.size; ++r) STRETTO_TRY(exchange.read(r, &inputs[r]));
     combine(request, inputs, team.size, request.output, request.count);
   }
-  exchange.finish();
+  if (consumers == Consumers::all)
+    exchange.finish_all(request.bytes());
+  else
+    exchange.finish();
   return Status::good();
 }
 

@@ -1,8 +1,8 @@
 // Rounds: a vector travels through staging cells, a range per round.
 //
 // Round t of a rank stands in cell t modulo cells(). Three numbers per rank tell how far it is: filled (its cell holds its
-// contribution), reduced (its slice of the round is reduced and stands in its cell), drained (it reads nobody's cell of the round any
-// more). A cell is filled again when everybody has drained it, so a rank may be ahead by the number of cells.
+// contribution), reduced (its slice of the round is reduced and stands in its cell), drained (it reads nobody's cell of the round
+// any more). A cell is filled again when everybody has drained it, so a rank may be ahead by the number of cells.
 #pragma once
 #include <algorithm>
 
@@ -23,6 +23,8 @@ Range part_of(const Range& range, int i, int parts, size_t grain);
 
 class Rounds {
  public:
+  static constexpr uint32_t lag = 3;
+
   // Cuts request's vector into rounds of whole elements, `per_round` bytes at most (a cell's worth when 0).
   Rounds(Team& team, const Request& request, size_t per_round = 0);
 
@@ -34,12 +36,17 @@ class Rounds {
   // Waits until the cell of round i may be filled again.
   Status free(uint32_t i) { return team_.all_drained(number(i) - team_.staged->cells()); }
 
-  void filled(uint32_t i) { announce(team_.mine().filled, number(i)); }
-  void reduced(uint32_t i) { announce(team_.mine().reduced, number(i)); }
-  void drained(uint32_t i) { announce(team_.mine().drained, number(i)); }
-  void drained_all() { announce(team_.mine().drained, number(count_ - 1)); }  // for a rank that reads nothing
+  void filled(uint32_t i) { team_.waiter.announce(team_.mine().filled, number(i)); }
+  void reduced(uint32_t i) { team_.waiter.announce(team_.mine().reduced, number(i)); }
+  void drained(uint32_t i) { team_.waiter.announce(team_.mine().drained, number(i)); }
+  void drained_all() { team_.waiter.announce(team_.mine().drained, number(count_ - 1)); }  // for a rank that reads nothing
 
-  Status wait_filled(int r, uint32_t i) { return team_.waiter.until(team_.board(r).filled, number(i), r); }
+  // A rank stages at most `lag` rounds before it drains, so its having filled one says what it has drained.
+  Status wait_filled(int r, uint32_t i) {
+    STRETTO_TRY(team_.waiter.until(team_.board(r).filled, number(i), r));
+    team_.seen_drained(r, number(i) - lag);
+    return Status::good();
+  }
   Status wait_reduced(int r, uint32_t i) { return team_.waiter.until(team_.board(r).reduced, number(i), r); }
 
  private:

@@ -4,7 +4,8 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t block_bytes = 16 << 10;  // reduced into the cell and copied on to the output while it is in the first-level cache
+constexpr size_t block_bytes =
+    16 << 10;  // reduced into the cell and copied on to the output while it is in the first-level cache
 
 class SliceReduction {
  public:

@@ -5,6 +5,8 @@
 
 namespace stretto::collective {
 
-Status reduce_flat(Team& team, const Request& request) { return flat_reduce(team, request, Consumers::root); }
+Status reduce_flat(Team& team, const Request& request) {
+  return flat_reduce(team, request, Consumers::root);
+}
 
 }  // namespace stretto::collective

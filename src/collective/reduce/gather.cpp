@@ -4,6 +4,8 @@
 
 namespace stretto::collective {
 
-Status reduce_gather(Team& team, const Request& request) { return gather_reduce(team, request, Consumers::root); }
+Status reduce_gather(Team& team, const Request& request) {
+  return gather_reduce(team, request, Consumers::root);
+}
 
 }  // namespace stretto::collective

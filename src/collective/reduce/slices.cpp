@@ -4,6 +4,8 @@
 
 namespace stretto::collective {
 
-Status reduce_slices(Team& team, const Request& request) { return slice_reduce(team, request, Consumers::root); }
+Status reduce_slices(Team& team, const Request& request) {
+  return slice_reduce(team, request, Consumers::root);
+}
 
 }  // namespace stretto::collective

@@ -15,13 +15,21 @@ using Floats = __m512;
 using Halves = __m256i;
 // The masked forms with a full mask: the plain ones make gcc 12 warn of an uninitialised value in its own header.
 constexpr __mmask16 all = 0xffff;
-inline Floats widen(Halves h) { return _mm512_maskz_cvtph_ps(all, h); }
-inline Halves narrow(Floats x) { return _mm512_maskz_cvtps_ph(all, x, nearest); }
+inline Floats widen(Halves h) {
+  return _mm512_maskz_cvtph_ps(all, h);
+}
+inline Halves narrow(Floats x) {
+  return _mm512_maskz_cvtps_ph(all, x, nearest);
+}
 #else
 using Floats = __m256;
 using Halves = __m128i;
-inline Floats widen(Halves h) { return _mm256_cvtph_ps(h); }
-inline Halves narrow(Floats x) { return _mm256_cvtps_ph(x, nearest); }
+inline Floats widen(Halves h) {
+  return _mm256_cvtph_ps(h);
+}
+inline Halves narrow(Floats x) {
+  return _mm256_cvtps_ph(x, nearest);
+}
 #endif
 
 constexpr size_t lanes = sizeof(Halves) / sizeof(uint16_t);
@@ -35,16 +43,20 @@ inline void store(uint16_t* to, Floats x) {
   const Halves h = narrow(x);
   __builtin_memcpy(to, &h, sizeof h);
 }
-inline Floats rounded(Floats x) { return widen(narrow(x)); }
+inline Floats rounded(Floats x) {
+  return widen(narrow(x));
+}
 
 // The tree over the p inputs `in` from element i on, rounded to f16 after every operation but the last.
-template <class F, int p> Floats vector_tree(const uint16_t* const* in, size_t i) {
+template <class F, int p>
+Floats vector_tree(const uint16_t* const* in, size_t i) {
   if constexpr (p == 2)
     return F::of(load(in[0] + i), load(in[1] + i));
   else
     return F::of(rounded(vector_tree<F, p / 2>(in, i)), rounded(vector_tree<F, p / 2>(in + p / 2, i)));
 }
-template <class F, int p> uint16_t element_tree(const uint16_t* const* in, size_t i) {
+template <class F, int p>
+uint16_t element_tree(const uint16_t* const* in, size_t i) {
   if constexpr (p == 1)
     return in[0][i];
   else
@@ -52,7 +64,8 @@ template <class F, int p> uint16_t element_tree(const uint16_t* const* in, size_
 }
 
 // F on vectors of float, S the same operation on single elements, for the rest.
-template <class F, class S, int p> void reduce_f16(const void* const* inputs, void* out, size_t n) {
+template <class F, class S, int p>
+void reduce_f16(const void* const* inputs, void* out, size_t n) {
   const uint16_t* in[p];
   for (int k = 0; k < p; ++k) in[k] = static_cast<const uint16_t*>(inputs[k]);
   uint16_t* result = static_cast<uint16_t*>(out);
@@ -60,7 +73,8 @@ template <class F, class S, int p> void reduce_f16(const void* const* inputs, vo
   for (; i + lanes <= n; i += lanes) store(result + i, vector_tree<F, p>(in, i));
   for (; i < n; ++i) result[i] = element_tree<S, p>(in, i);
 }
-template <class F, class S> constexpr Kernel kernel_f16() {
+template <class F, class S>
+constexpr Kernel kernel_f16() {
   return {reduce_f16<F, S, 2>, reduce_f16<F, S, 4>, nullptr};
 }
 
@@ -90,14 +104,21 @@ constexpr uint32_t upper = 0xffff0000;
 struct TwoFloats {
   float high, low;
 };
-inline TwoFloats unpack(uint32_t word) { return {float_of(word & upper), float_of(word << 16)}; }
-inline uint32_t pack(TwoFloats x) { return (Bf16::rounded(x.high) & upper) | (Bf16::rounded(x.low) >> 16); }
+inline TwoFloats unpack(uint32_t word) {
+  return {float_of(word & upper), float_of(word << 16)};
+}
+inline uint32_t pack(TwoFloats x) {
+  return (Bf16::rounded(x.high) & upper) | (Bf16::rounded(x.low) >> 16);
+}
 inline TwoFloats rounded(TwoFloats x) {
   return {float_of(Bf16::rounded(x.high) & upper), float_of(Bf16::rounded(x.low) & upper)};
 }
 
 // F on both elements of the word, not yet rounded.
-template <class F> TwoFloats both(TwoFloats a, TwoFloats b) { return {F::of(a.high, b.high), F::of(a.low, b.low)}; }
+template <class F>
+TwoFloats both(TwoFloats a, TwoFloats b) {
+  return {F::of(a.high, b.high), F::of(a.low, b.low)};
+}
 
 // An odd last element, from the loops on single elements.
 inline void last_bf16(Function loop, const void* const* inputs, int p, void* out, size_t n) {
@@ -106,7 +127,8 @@ inline void last_bf16(Function loop, const void* const* inputs, int p, void* out
   loop(last, static_cast<uint16_t*>(out) + n - 1, 1);
 }
 
-template <class F> void two_bf16(const void* const* inputs, void* out, size_t n) {
+template <class F>
+void two_bf16(const void* const* inputs, void* out, size_t n) {
   const Word *a = static_cast<const Word*>(inputs[0]), *b = static_cast<const Word*>(inputs[1]);
   Word* result = static_cast<Word*>(out);
   KERNELS_INDEPENDENT
@@ -114,7 +136,8 @@ template <class F> void two_bf16(const void* const* inputs, void* out, size_t n)
   if (n % 2) last_bf16(two<HalfOf<F, Bf16>, uint16_t>, inputs, 2, out, n);
 }
 
-template <class F> void four_bf16(const void* const* inputs, void* out, size_t n) {
+template <class F>
+void four_bf16(const void* const* inputs, void* out, size_t n) {
   const Word *a = static_cast<const Word*>(inputs[0]), *b = static_cast<const Word*>(inputs[1]);
   const Word *c = static_cast<const Word*>(inputs[2]), *d = static_cast<const Word*>(inputs[3]);
   Word* result = static_cast<Word*>(out);

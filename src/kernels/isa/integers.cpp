@@ -4,14 +4,16 @@
 
 namespace stretto::kernels::KERNELS_ISA {
 
-template <class T> constexpr Row ordered_row() {
+template <class T>
+constexpr Row ordered_row() {
   Row row;
   row[Op::min] = kernel<Min, T>();
   row[Op::max] = kernel<Max, T>();
   return row;
 }
 
-template <class T> constexpr Row unsigned_row() {
+template <class T>
+constexpr Row unsigned_row() {
   Row row = ordered_row<T>();
   row[Op::sum] = kernel<Sum, T>();
   row[Op::prod] = kernel<Prod, T>();

@@ -6,13 +6,21 @@
 
 namespace stretto::kernels::KERNELS_ISA {
 
-template <class W> struct Signed;
-template <> struct Signed<uint32_t> { using type = int32_t; };
-template <> struct Signed<uint64_t> { using type = int64_t; };
+template <class W>
+struct Signed;
+template <>
+struct Signed<uint32_t> {
+  using type = int32_t;
+};
+template <>
+struct Signed<uint64_t> {
+  using type = int64_t;
+};
 
 // The member of type T in a word, as something that orders like T: the member itself, or a narrower integer shifted to
 // the top of its word, which drops the padding.
-template <class T, class W> auto member(W word) {
+template <class T, class W>
+auto member(W word) {
   if constexpr (sizeof(T) == sizeof(W)) {
     return __builtin_bit_cast(T, word);
   } else {
@@ -22,13 +30,12 @@ template <class T, class W> auto member(W word) {
   }
 }
 
-template <class V, class I, class W> struct Words {
+template <class V, class I, class W>
+struct Words {
   W first, second;
   auto value() const { return member<V>(first); }
   auto index() const { return member<I>(second); }
-  static Words take(bool right, Words a, Words b) {
-    return {choose(right, b.first, a.first), choose(right, b.second, a.second)};
-  }
+  static Words take(bool right, Words a, Words b) { return {choose(right, b.first, a.first), choose(right, b.second, a.second)}; }
 };
 
 constinit const Row f32_i32_row = pair_row<Words<float, int32_t, uint32_t>>();

@@ -14,13 +14,19 @@ namespace stretto::kernels::KERNELS_ISA {
 
 #if defined(__AVX512F__)
 using Vector = __m512i;
-inline void store_past_cache(char* to, Vector v) { _mm512_stream_si512(reinterpret_cast<Vector*>(to), v); }
+inline void store_past_cache(char* to, Vector v) {
+  _mm512_stream_si512(reinterpret_cast<Vector*>(to), v);
+}
 #elif defined(__AVX__)
 using Vector = __m256i;
-inline void store_past_cache(char* to, Vector v) { _mm256_stream_si256(reinterpret_cast<Vector*>(to), v); }
+inline void store_past_cache(char* to, Vector v) {
+  _mm256_stream_si256(reinterpret_cast<Vector*>(to), v);
+}
 #else
 using Vector = __m128i;
-inline void store_past_cache(char* to, Vector v) { _mm_stream_si128(reinterpret_cast<Vector*>(to), v); }
+inline void store_past_cache(char* to, Vector v) {
+  _mm_stream_si128(reinterpret_cast<Vector*>(to), v);
+}
 #endif
 
 constexpr size_t line = 64;
@@ -49,7 +55,9 @@ void stream(void* to, const void* from, size_t bytes) {
 
 #else
 
-void stream(void* to, const void* from, size_t bytes) { memcpy(to, from, bytes); }
+void stream(void* to, const void* from, size_t bytes) {
+  memcpy(to, from, bytes);
+}
 
 #endif
 

@@ -119,6 +119,8 @@ uintptr_t predefined_value(const char* mpi_name) {
   return 0;
 }
 
-bool size_in_handle(uintptr_t, size_t*) { return false; }  // some do, MPI_INTEGER and the like do not: the library knows all
+bool size_in_handle(uintptr_t, size_t*) {
+  return false;
+}  // some do, MPI_INTEGER and the like do not: the library knows all
 
 }  // namespace stretto::shim

@@ -123,6 +123,8 @@ uintptr_t predefined_value(const char* mpi_name) {
   return 0;
 }
 
-bool size_in_handle(uintptr_t, size_t*) { return false; }
+bool size_in_handle(uintptr_t, size_t*) {
+  return false;
+}
 
 }  // namespace stretto::shim

@@ -28,6 +28,8 @@ class Local final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_local() { return std::unique_ptr<Transport>(new (std::nothrow) Local); }
+std::unique_ptr<Transport> make_local() {
+  return std::unique_ptr<Transport>(new (std::nothrow) Local);
+}
 
 }  // namespace stretto::transport

@@ -26,7 +26,9 @@ class Shm final : public Transport {
     return Status::good();
   }
 
-  void* place(Cell cell, size_t at, size_t bytes) override { return inside(cell, at, bytes) ? byte_of(rank_, cell, at) : nullptr; }
+  void* place(Cell cell, size_t at, size_t bytes) override {
+    return inside(cell, at, bytes) ? byte_of(rank_, cell, at) : nullptr;
+  }
 
   Status get(int peer, Window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) override {
     *data = scratch;

@@ -6,7 +6,8 @@
 
 namespace stretto::transport {
 
-// Where the cells are: rank r's cell c begins at base + r * rank_stride + c * cell_bytes. Mapped by every rank; the caller owns it.
+// Where the cells are: rank r's cell c begins at base + r * rank_stride + c * cell_bytes. Mapped by every rank; the caller
+// owns it. Round numbers may wrap when `cells` is a power of two.
 struct Stage {
   char* base = nullptr;
   size_t rank_stride = 0;

@@ -158,8 +158,16 @@ def _text(file: Any) -> str:
     return file.read().decode(errors="replace")
 
 
-def under_stretto(command: list[str], summary: Path, *options: str) -> list[str]:
-    return [str(STRETTO), "run", "--summary", str(summary), *options, "--", *command]
+def preload_options(mpi: Mpi) -> list[str]:
+    """Nothing: `stretto run` finds the library. MPI_TEST_LIBRARIES names a folder of other builds to test instead."""
+    folder = os.environ.get("MPI_TEST_LIBRARIES")
+    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4"}.get(mpi.name, "mpich")
+    return ["--library", f"{folder}/libstretto_{abi}.so"] if folder else []
+
+
+def under_stretto(mpi: Mpi, command: list[str], summary: Path | None = None) -> list[str]:
+    options = preload_options(mpi) + (["--summary", str(summary)] if summary else [])
+    return [str(STRETTO), "run", *options, "--", *command]
 
 
 def run(mpi: Mpi, command: list[str], limit: float, environment: dict[str, str] | None = None) -> Outcome:
@@ -171,7 +179,7 @@ def run_accelerated(mpi: Mpi, command: list[str], limit: float, environment: dic
     """The command under `stretto run`; the outcome has its summary."""
     with tempfile.TemporaryDirectory() as folder:
         summary = Path(folder) / "summary.json"
-        outcome = Job(under_stretto(command, summary), {**mpi.environment, **(environment or {})}).wait(limit)
+        outcome = Job(under_stretto(mpi, command, summary), {**mpi.environment, **(environment or {})}).wait(limit)
         outcome.summary = json.loads(summary.read_text()) if summary.exists() and summary.stat().st_size else {}
     return outcome
 

@@ -100,6 +100,12 @@ void magnitude_complex(const unsigned char* from, unsigned char* to) {
   magnitude_floating<T>(from + sizeof(T), to + sizeof(T));
 }
 
+template <class T>
+void choose_integer(bool larger, const unsigned char* in, unsigned char* inout) {
+  T a = load<T>(in), b = load<T>(inout);
+  store(inout, larger == (a > b) ? a : b);
+}
+
 template <class V, class I>
 struct PairOf {
   V value;
@@ -112,33 +118,33 @@ class Table {
 
   template <class T>
   void integer(const char* name, MPI_Datatype handle) {
-    add({name, handle, sizeof(T), Family::integer, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr}, sizeof(T));
+    add({name, handle, sizeof(T), Family::integer, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr, choose_integer<T>}, sizeof(T));
   }
   template <class T>
   void opaque(const char* name, MPI_Datatype handle, Family family = Family::opaque) {
-    add({name, handle, sizeof(T), family, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr}, sizeof(T));
+    add({name, handle, sizeof(T), family, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr, nullptr}, sizeof(T));
   }
   template <class T>
   void logical(const char* name, MPI_Datatype handle) {
-    add({name, handle, sizeof(T), Family::logical, {{0, sizeof(T)}}, draw_logical<T>, close_logical<T>, nullptr}, sizeof(T));
+    add({name, handle, sizeof(T), Family::logical, {{0, sizeof(T)}}, draw_logical<T>, close_logical<T>, nullptr, nullptr}, sizeof(T));
   }
   template <class T>
   void floating(const char* name, MPI_Datatype handle) {
     add({name, handle, sizeof(T), Family::floating, {{0, value_bytes<T>()}}, draw_floating<T>, close_floating<T>,
-         magnitude_floating<T>},
+         magnitude_floating<T>, nullptr},
         sizeof(T));
   }
   template <class T>
   void complex(const char* name, MPI_Datatype handle) {
     add({name, handle, 2 * sizeof(T), Family::complex, {{0, value_bytes<T>()}, {sizeof(T), value_bytes<T>()}}, draw_complex<T>,
-         close_complex<T>, magnitude_complex<T>},
+         close_complex<T>, magnitude_complex<T>, nullptr},
         2 * sizeof(T));
   }
   template <class V, class I = int>
   void pair(const char* name, MPI_Datatype handle) {
     using P = PairOf<V, I>;
     add({name, handle, sizeof(P), Family::pair, {{0, value_bytes<V>()}, {offsetof(P, index), sizeof(I)}}, draw_pair<V, P>,
-         close_exact, nullptr},
+         close_exact, nullptr, nullptr},
         sizeof(V) + sizeof(I));
   }
 
@@ -246,6 +252,22 @@ bool implemented(const BaseType& type, MPI_Op op) {
   return PMPI_Reduce_local(a, b, 1, type.handle, op) == MPI_SUCCESS;
 }
 
+// Whether the library orders integers as C does.
+bool ordered(const BaseType& type, MPI_Op op) {
+  if (!type.choose || (op != MPI_MAX && op != MPI_MIN)) return true;
+  Random random(2);
+  for (int i = 0; i < 32; ++i) {
+    unsigned char a[16] = {}, mine[16] = {}, theirs[16] = {};
+    type.draw(random, false, a);
+    type.draw(random, false, mine);
+    memcpy(theirs, mine, sizeof mine);
+    type.choose(op == MPI_MAX, a, mine);
+    PMPI_Reduce_local(a, theirs, 1, type.handle, op);
+    if (memcmp(mine, theirs, sizeof mine) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 const std::vector<BaseType>& base_types() {
@@ -273,7 +295,8 @@ std::vector<Operation> operations_on(const BaseType& type) {
                            {"MPI_BXOR", MPI_BXOR, true}, {"MPI_MAXLOC", MPI_MAXLOC, true}, {"MPI_MINLOC", MPI_MINLOC, true}};
   std::vector<Operation> result;
   for (const Operation& op : all)
-    if (allowed(type.family, op.handle) && implemented(type, op.handle)) result.push_back(op);
+    if (allowed(type.family, op.handle) && implemented(type, op.handle))
+      result.push_back({op.name, op.handle, op.commutative, ordered(type, op.handle)});
   return result;
 }
 

@@ -25,12 +25,17 @@ struct BaseType {
   bool (*close)(const unsigned char* result, const unsigned char* oracle, const unsigned char* scale, double slack);
   // Writes the magnitude of `from` as a value of the same type; null for exact families.
   void (*magnitude)(const unsigned char* from, unsigned char* to);
+  // inout = the larger (or smaller) of both by C's comparison; null where there is no order of integers.
+  void (*choose)(bool larger, const unsigned char* in, unsigned char* inout);
 };
 
 struct Operation {
   const char* name;
   MPI_Op handle;
   bool commutative;
+  // False where the library computes it wrongly: MPICH 4.0 compares unsigned integers as signed, Open MPI takes MPI_OFFSET
+  // for unsigned. The oracle is then C's comparison.
+  bool trusted = true;
 };
 
 // All types that the library has, MPI_CHAR and MPI_WCHAR included (family opaque: Bcast only).

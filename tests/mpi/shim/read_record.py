@@ -7,7 +7,11 @@ import struct
 HEADER = struct.Struct("<8sIIIiiiQQQQQQIIIIII128s64s192s")
 KINDS = 32
 NAME_BYTES = 40
-KIND_FIELDS = ("accelerated_calls", "accelerated_bytes", "accelerated_ticks", "declined_calls", "declined_bytes", "declined_ticks")
+HEADER_FIELDS = (
+    "magic version header_bytes stage world_rank world_size pid start_ticks start_ns last_ticks last_ns init_ns finalize_ns "
+    "functions reasons algorithms blocks blocks_used accelerating mpi_library host verdict"
+).split()
+KIND_FIELDS = [f"{what}_{unit}" for what in ("accelerated", "declined") for unit in ("calls", "bytes", "ticks")]
 
 
 @dataclasses.dataclass
@@ -19,22 +23,24 @@ class Record:
     ran: list  # per kind {algorithm: count}
 
 
+def named(names, values):
+    return dict(zip(names, values, strict=True))
+
+
 def text(raw):
     return raw.split(b"\0", 1)[0].decode()
 
 
 def read(path):
     data = pathlib.Path(path).read_bytes()
-    names = ("magic version header_bytes stage world_rank world_size pid start_ticks start_ns last_ticks last_ns init_ns finalize_ns "
-             "functions reasons algorithms blocks blocks_used accelerating mpi_library host verdict").split()
-    header = dict(zip(names, HEADER.unpack_from(data)))
+    header = named(HEADER_FIELDS, HEADER.unpack_from(data))
     assert header["magic"] == b"STRETTOR" and header["version"] == 1 and header["header_bytes"] == HEADER.size
     for key in ("mpi_library", "host", "verdict"):
         header[key] = text(header[key])
     at = HEADER.size
     tables = []
     for length in (header["functions"], header["reasons"], header["algorithms"]):
-        tables.append([text(data[at + i * NAME_BYTES:at + (i + 1) * NAME_BYTES]) for i in range(length)])
+        tables.append([text(data[at + i * NAME_BYTES : at + (i + 1) * NAME_BYTES]) for i in range(length)])
         at += length * NAME_BYTES
     return Record(header, *sum_blocks(data, round_up(at), header, tables))
 
@@ -51,12 +57,12 @@ def sum_blocks(data, at, header, tables):
     totals = [0] * words
     for block in range(header["blocks"]):
         values = struct.unpack_from(f"<{words}Q", data, at + block * stride)
-        totals = [total + value for total, value in zip(totals, values)]
-    cells = [tuple(totals[3 * i:3 * i + 3]) for i in range(functions)]
-    rest = totals[3 * functions:]
-    kinds = [dict(zip(KIND_FIELDS, rest[6 * k:6 * k + 6])) for k in range(KINDS)]
-    rest = rest[6 * KINDS:]
-    declines = [dict(zip(tables[1], rest[reasons * k:reasons * (k + 1)])) for k in range(KINDS)]
-    rest = rest[reasons * KINDS:]
-    ran = [dict(zip(tables[2], rest[algorithms * k:algorithms * (k + 1)])) for k in range(KINDS)]
-    return dict(zip(tables[0], cells)), kinds, declines, ran
+        totals = [total + value for total, value in zip(totals, values, strict=True)]
+    cells = [tuple(totals[3 * i : 3 * i + 3]) for i in range(functions)]
+    rest = totals[3 * functions :]
+    kinds = [named(KIND_FIELDS, rest[6 * k : 6 * k + 6]) for k in range(KINDS)]
+    rest = rest[6 * KINDS :]
+    declines = [named(tables[1], rest[reasons * k : reasons * (k + 1)]) for k in range(KINDS)]
+    rest = rest[reasons * KINDS :]
+    ran = [named(tables[2], rest[algorithms * k : algorithms * (k + 1)]) for k in range(KINDS)]
+    return named(tables[0], cells), kinds, declines, ran

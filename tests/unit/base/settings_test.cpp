@@ -46,9 +46,9 @@ TEST(Settings, EveryRowIsAcceptedWithItsDefault) {
 
 TEST(Settings, ValuesReachTheirFields) {
   Settings s;
-  ASSERT_TRUE(read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f", "STRETTO_TRANSPORT=cma",
-                    "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1", "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12",
-                    "STRETTO_JOIN_TIMEOUT_MS=7"},
+  ASSERT_TRUE(read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f",
+                    "STRETTO_TRANSPORT=cma", "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1",
+                    "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12", "STRETTO_JOIN_TIMEOUT_MS=7"},
                    &s)
                   .ok());
   EXPECT_FALSE(s.accelerate);

@@ -1,10 +1,11 @@
 // Every row of the table of algorithms against a plain reference: random types, operations, counts, roots, in place or not.
+#include "collective/algorithms.hpp"
+
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-#include "collective/algorithms.hpp"
 #include "reference.hpp"
 #include "team_of_threads.hpp"
 
@@ -21,7 +22,8 @@ struct Buffers {
   Bytes input, output;
   bool in_place = false;
 
-  Buffers(const Bytes& contribution, bool place, size_t bytes) : input(contribution), output(bytes + 2 * guard, 0xa5), in_place(place) {
+  Buffers(const Bytes& contribution, bool place, size_t bytes)
+      : input(contribution), output(bytes + 2 * guard, 0xa5), in_place(place) {
     if (in_place) std::memcpy(data(), input.data(), bytes);
   }
   unsigned char* data() { return output.data() + guard; }
@@ -117,7 +119,7 @@ TEST_P(EveryAlgorithm, SurvivesWrappingNumbers) {
 
 TEST_P(EveryAlgorithm, SleepsAndWakes) {
   TeamOptions options;
-  options.policy = {1, 0};  // straight to the futex
+  options.policy = {1, 0, true};  // straight to the futex
   TeamOfThreads threads(4, options);
   for (int i = 0; i < 12; ++i) run_case(threads, random_case(4));
 }

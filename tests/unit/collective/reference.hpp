@@ -23,9 +23,20 @@ inline Bytes random_elements(kernels::Type type, size_t count, std::mt19937& ran
     }
   };
   switch (type) {
-    case Type::f32: case Type::c32: case Type::f32_f32: fill(0.0f); break;
-    case Type::f64: case Type::c64: case Type::f64_f64: fill(0.0); break;
-    case Type::i32: case Type::i32_i32: fill(int32_t(0)); break;
+    case Type::f32:
+    case Type::c32:
+    case Type::f32_f32:
+      fill(0.0f);
+      break;
+    case Type::f64:
+    case Type::c64:
+    case Type::f64_f64:
+      fill(0.0);
+      break;
+    case Type::i32:
+    case Type::i32_i32:
+      fill(int32_t(0));
+      break;
     case Type::f64_i32:
       for (size_t i = 0; i < bytes.size(); i += 16) {
         double value = small(random);
@@ -34,7 +45,9 @@ inline Bytes random_elements(kernels::Type type, size_t count, std::mt19937& ran
         std::memcpy(&bytes[i + 8], &index, 4);
       }
       break;
-    default: fill(int8_t(0)); break;
+    default:
+      fill(int8_t(0));
+      break;
   }
   return bytes;
 }
@@ -48,7 +61,8 @@ inline Bytes reference(kernels::Op op, kernels::Type type, const std::vector<Byt
   return out;
 }
 
-// A user's operation that is associative and not commutative: composition of affine maps x -> a x + b (mod 2^32), as pairs (a, b).
+// A user's operation that is associative and not commutative: composition of affine maps x -> a x + b (mod 2^32), as pairs (a,
+// b).
 inline void compose(void*, const void* in, void* inout, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     uint32_t left[2], right[2];

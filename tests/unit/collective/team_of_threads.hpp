@@ -1,4 +1,5 @@
-// A team whose ranks are threads of this process: a board and staging cells in plain memory, so that sanitizers see the algorithms.
+// A team whose ranks are threads of this process: a board and staging cells in plain memory, so that sanitizers see the
+// algorithms.
 #pragma once
 #include <gtest/gtest.h>
 

@@ -17,7 +17,8 @@ TEST(Reached, Wraps) {
 }
 
 TEST(Waiter, SeesWhatWasStoredBefore) {
-  for (WaitPolicy policy : {WaitPolicy{UINT32_MAX, 0}, WaitPolicy{1, UINT32_MAX}, WaitPolicy{1, 0}, WaitPolicy::dedicated()}) {
+  for (WaitPolicy policy :
+       {WaitPolicy{UINT32_MAX, 0, false}, WaitPolicy{1, UINT32_MAX, true}, WaitPolicy{1, 0, true}, WaitPolicy::dedicated()}) {
     Signal ping, pong;
     int data = 0, sum = 0;
     std::thread peer([&] {
@@ -25,13 +26,13 @@ TEST(Waiter, SeesWhatWasStoredBefore) {
       for (uint32_t i = 1; i <= 200; ++i) {
         EXPECT_TRUE(waiter.until(ping, i, 0).ok());
         sum += data;
-        announce(pong, i);
+        waiter.announce(pong, i);
       }
     });
     Waiter waiter(policy, {});
     for (uint32_t i = 1; i <= 200; ++i) {
       data = int(i);
-      announce(ping, i);
+      waiter.announce(ping, i);
       EXPECT_TRUE(waiter.until(pong, i, 1).ok());
     }
     peer.join();
@@ -48,7 +49,7 @@ TEST(Waiter, ReportsTheDead) {
     ++*static_cast<int*>(context);
     return rank != 3;
   };
-  Waiter waiter({1, 1}, hooks);
+  Waiter waiter({1, 1, true}, hooks);
   Status status = waiter.until(never, 1, 3);
   EXPECT_EQ(status.code, Code::peer_lost);
   EXPECT_EQ(status.detail, 3);
@@ -60,10 +61,10 @@ TEST(Waiter, TakesTheLastWordOfTheDead) {
   WaitHooks hooks;
   hooks.context = &signal;
   hooks.alive = [](void* context, int) {
-    announce(*static_cast<Signal*>(context), 1);  // announced, then died
+    Waiter().announce(*static_cast<Signal*>(context), 1);  // announced, then died
     return false;
   };
-  EXPECT_TRUE(Waiter({1, 1}, hooks).until(signal, 1, 0).ok());
+  EXPECT_TRUE(Waiter({1, 1, true}, hooks).until(signal, 1, 0).ok());
 }
 
 TEST(Waiter, DrivesProgress) {
@@ -74,9 +75,9 @@ TEST(Waiter, DrivesProgress) {
   hooks.progress = [](void* context) { ++*static_cast<int*>(context); };
   std::thread peer([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    announce(signal, 1);
+    Waiter().announce(signal, 1);
   });
-  EXPECT_TRUE(Waiter({1, 1}, hooks).until(signal, 1, 0).ok());
+  EXPECT_TRUE(Waiter({1, 1, true}, hooks).until(signal, 1, 0).ok());
   peer.join();
   EXPECT_GT(driven, 1);
 }

@@ -52,7 +52,9 @@ Settings quick(uint64_t timeout_ms = 20000) {
   return settings;
 }
 
-Place place_of(int rank, int size, const std::string& job) { return {rank, size, rank, size, job.c_str()}; }
+Place place_of(int rank, int size, const std::string& job) {
+  return {rank, size, rank, size, job.c_str()};
+}
 
 // Stands in for MPI while a communicator is made: a word that rank 0 sets in memory the processes share.
 struct Stand {
@@ -130,7 +132,8 @@ TEST(Job, MissingRankIsNoticedInTime) {
   in_processes(3, [&](int rank) {
     if (rank == 1) return true;
     Job* joined = new Job;
-    return joined->join(place_of(rank, 3, job), quick(300), rules_of("barrier flat")).code == Code::timed_out && !joined->joined();
+    return joined->join(place_of(rank, 3, job), quick(300), rules_of("barrier flat")).code == Code::timed_out &&
+           !joined->joined();
   });
 }
 
@@ -150,7 +153,8 @@ TEST(Job, DifferentSettingsOrRulesKeepEverybodyOut) {
       Settings settings = quick();
       if (what == 0 && rank == 2) settings.transport = "cma";
       Job* joined = new Job;
-      Status status = joined->join(place_of(rank, 3, job), settings, rules_of(what == 1 && rank == 1 ? "barrier mpi" : "barrier flat"));
+      Status status =
+          joined->join(place_of(rank, 3, job), settings, rules_of(what == 1 && rank == 1 ? "barrier mpi" : "barrier flat"));
       return status.code == Code::refused && !joined->joined();
     });
   }

@@ -9,37 +9,55 @@ namespace stretto::kernels::test {
 
 using Random = std::mt19937_64;
 
-template <class T> T random_bits(Random& random) {
+template <class T>
+T random_bits(Random& random) {
   uint64_t words[2] = {random(), random()};
   T value;
   memcpy(&value, words, sizeof value);
   return value;
 }
 
-template <class T> T random_integer(Random& random) {
+template <class T>
+T random_integer(Random& random) {
   switch (random() % 8) {
-    case 0: return 0;
-    case 1: return std::numeric_limits<T>::max();
-    case 2: return std::numeric_limits<T>::min();
-    case 3: return T(random() % 5);
-    default: return random_bits<T>(random);
+    case 0:
+      return 0;
+    case 1:
+      return std::numeric_limits<T>::max();
+    case 2:
+      return std::numeric_limits<T>::min();
+    case 3:
+      return T(random() % 5);
+    default:
+      return random_bits<T>(random);
   }
 }
 
-inline double random_moderate(Random& random) { return std::ldexp(double(int64_t(random())), -62); }  // within 2
+inline double random_moderate(Random& random) {
+  return std::ldexp(double(int64_t(random())), -62);
+}  // within 2
 
-template <class T> T random_real(Random& random) {
+template <class T>
+T random_real(Random& random) {
   switch (random() % 16) {
-    case 0: return T(0);
-    case 1: return -T(0);
-    case 2: return T(INFINITY);
-    case 3: return T(-INFINITY);
-    case 4: return T(NAN);
-    case 5: return T(1);
+    case 0:
+      return T(0);
+    case 1:
+      return -T(0);
+    case 2:
+      return T(INFINITY);
+    case 3:
+      return T(-INFINITY);
+    case 4:
+      return T(NAN);
+    case 5:
+      return T(1);
     case 6:
     case 7:
-    case 8: break;
-    default: return T(random_moderate(random)) * T(random_moderate(random));
+    case 8:
+      break;
+    default:
+      return T(random_moderate(random)) * T(random_moderate(random));
   }
   if constexpr (sizeof(T) == value_bytes<T>())
     return random_bits<T>(random);
@@ -47,16 +65,21 @@ template <class T> T random_real(Random& random) {
     return std::ldexp(T(random_moderate(random)), int(random() % 32000) - 16000);
 }
 
-template <class T> T random_half(Random& random) {
+template <class T>
+T random_half(Random& random) {
   switch (random() % 4) {
-    case 0: return T{uint16_t(random() % 2 ? 0x8000 : 0)};
-    case 1: return random_bits<T>(random);
-    default: return T::narrow(float(random_moderate(random)));
+    case 0:
+      return T{uint16_t(random() % 2 ? 0x8000 : 0)};
+    case 1:
+      return random_bits<T>(random);
+    default:
+      return T::narrow(float(random_moderate(random)));
   }
 }
 
 // Few distinct values, so that ties are common and the index decides.
-template <class T> T random_tied(Random& random) {
+template <class T>
+T random_tied(Random& random) {
   if constexpr (is_integer<T>) {
     return random() % 8 ? T(int(random() % 3) - 1) : random_integer<T>(random);
   } else {
@@ -64,7 +87,8 @@ template <class T> T random_tied(Random& random) {
   }
 }
 
-template <class T> T random_element(Random& random) {
+template <class T>
+T random_element(Random& random) {
   if constexpr (is_integer<T>) {
     return random_integer<T>(random);
   } else if constexpr (is_real<T>) {

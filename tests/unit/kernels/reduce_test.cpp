@@ -12,7 +12,8 @@ namespace {
 constexpr size_t margin = 64;
 
 // n elements at an address that has the alignment of T and, mostly, no more; surrounded by bytes that must stay.
-template <class T> class Buffer {
+template <class T>
+class Buffer {
  public:
   Buffer(size_t n, Random& random) : n_(n), storage_(margin * 3 + n * sizeof(T), guard) {
     const uintptr_t start = (reinterpret_cast<uintptr_t>(storage_.data()) + margin + 63) / 64 * 64;
@@ -35,7 +36,8 @@ template <class T> class Buffer {
   T* data_;
 };
 
-template <class T> struct Case {
+template <class T>
+struct Case {
   Op op;
   Type type;
   std::vector<Buffer<T>> inputs;
@@ -72,7 +74,8 @@ template <class T> struct Case {
   }
 };
 
-template <class T> void check_pair(Op op, Type type, Random& random) {
+template <class T>
+void check_pair(Op op, Type type, Random& random) {
   ASSERT_EQ(sizeof(T), size_of(type)) << name(type);
   const size_t several_blocks = 4500 / sizeof(T) + 3;
   for (int p : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17}) {
@@ -100,7 +103,8 @@ TEST_P(Reduce, EqualsTheReferenceBitForBit) {
 }
 
 // x + (-0) and x * 1 leave every half-precision number as it is: all 65536 of them through both conversions.
-template <class H> void check_all_halves(Type type, uint16_t one) {
+template <class H>
+void check_all_halves(Type type, uint16_t one) {
   std::vector<uint16_t> x(65536), neutral(65536), out(65536);
   for (size_t i = 0; i < x.size(); ++i) x[i] = uint16_t(i);
   const void* inputs[] = {x.data(), neutral.data()};

@@ -41,7 +41,8 @@ TEST(Types, OperationsAreDefinedAsInTheStandard) {
   EXPECT_EQ(types_of(Op::user), std::set<std::string>());
 }
 
-template <class V, class I> struct CPair {
+template <class V, class I>
+struct CPair {
   V value;
   I index;
 };

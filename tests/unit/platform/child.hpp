@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 // For the body of a child: gives up with a line on standard error and exit code 1.
-#define CHILD_REQUIRE(condition)                                                          \
-  do {                                                                                    \
-    if (!(condition)) {                                                                   \
-      fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition);      \
-      return 1;                                                                           \
-    }                                                                                     \
+#define CHILD_REQUIRE(condition)                                                     \
+  do {                                                                               \
+    if (!(condition)) {                                                              \
+      fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
+      return 1;                                                                      \
+    }                                                                                \
   } while (false)
 
 namespace stretto::testing {
@@ -50,6 +50,8 @@ inline int count_entries(const char* directory) {
   return count;
 }
 
-inline int open_descriptors() { return count_entries("/proc/self/fd"); }
+inline int open_descriptors() {
+  return count_entries("/proc/self/fd");
+}
 
 }  // namespace stretto::testing

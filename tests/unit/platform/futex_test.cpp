@@ -38,10 +38,11 @@ TEST(Futex, WakesEverySleeper) {
   std::atomic<int> awake{0};
   uint64_t begin = now_ns();
   std::thread threads[sleepers];
-  for (auto& thread : threads) thread = std::thread([&] {
-    futex_wait(&word, 0, 60 * second);
-    ++awake;
-  });
+  for (auto& thread : threads)
+    thread = std::thread([&] {
+      futex_wait(&word, 0, 60 * second);
+      ++awake;
+    });
   while (awake < sleepers) {
     futex_wake_all(&word);
     std::this_thread::yield();
@@ -76,8 +77,8 @@ TEST(Futex, NapsWhereTheSystemCallIsDenied) {
     std::atomic<uint32_t> word{0};
     uint64_t begin = now_ns();
     futex_wait(&word, 0, 60 * second);
-    CHILD_REQUIRE(now_ns() - begin >= 10'000);         // it slept rather than spin
-    CHILD_REQUIRE(now_ns() - begin < 30 * second);     // and looks again soon
+    CHILD_REQUIRE(now_ns() - begin >= 10'000);      // it slept rather than spin
+    CHILD_REQUIRE(now_ns() - begin < 30 * second);  // and looks again soon
     futex_wake_all(&word);
     return 0;
   });

@@ -58,7 +58,9 @@ TEST(ProcessAlive, ReusedNumbersAreOtherProcesses) {
   EXPECT_TRUE(process_alive(process));
 }
 
-TEST(ProcessAlive, NobodyCannotBeTold) { EXPECT_TRUE(process_alive(ProcessId{})); }
+TEST(ProcessAlive, NobodyCannotBeTold) {
+  EXPECT_TRUE(process_alive(ProcessId{}));
+}
 
 // The state of such a process reads 'Z', but its other threads compute on.
 TEST(ProcessAlive, WhenOnlyTheFirstThreadHasExited) {

@@ -47,8 +47,8 @@ TEST(Rules, FirstThatHoldsIsTaken) {
 
 TEST(Rules, RuleBeyondItsAlgorithmsReachIsPassedOver) {
   Rules rules = rules_of("allreduce flat\nallreduce slices\n");
-  EXPECT_EQ(chosen(rules, {Kind::allreduce, 496, 4, false, Travel::by_rules}), "flat");
-  EXPECT_EQ(chosen(rules, {Kind::allreduce, 497, 4, false, Travel::by_rules}), "slices");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 1072, 4, false, Travel::by_rules}), "flat");
+  EXPECT_EQ(chosen(rules, {Kind::allreduce, 1073, 4, false, Travel::by_rules}), "slices");
 }
 
 TEST(Rules, TravelOverridesHowLargeMessagesMove) {
@@ -82,9 +82,10 @@ TEST_P(BadRules, AreRefusedWithTheLine) {
   EXPECT_EQ(status.detail, GetParam().line) << GetParam().text;
 }
 INSTANTIATE_TEST_SUITE_P(All, BadRules,
-                         ::testing::Values(Bad{"", 0}, Bad{"# nothing\n", 0}, Bad{"allreduce\n", 1}, Bad{"allreduce flat\nallsum flat\n", 2},
-                                           Bad{"allreduce bytes=4..2 flat", 1}, Bad{"allreduce bytes=4Q flat", 1},
-                                           Bad{"allreduce bytes=.. slises", 1}, Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
+                         ::testing::Values(Bad{"", 0}, Bad{"# nothing\n", 0}, Bad{"allreduce\n", 1},
+                                           Bad{"allreduce flat\nallsum flat\n", 2}, Bad{"allreduce bytes=4..2 flat", 1},
+                                           Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
+                                           Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
                                            Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {

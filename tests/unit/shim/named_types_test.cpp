@@ -40,7 +40,7 @@ TEST(NamedTypes, WithoutAKernelTypeBytesAreOnlyMoved) {
 
 // Where the size settles the matter, the kernels agree on it.
 TEST(NamedTypes, KernelsHaveTheSameSize) {
-  const Family families[] = {Family::signed_integer, Family::unsigned_integer, Family::real,   Family::real16,
+  const Family families[] = {Family::signed_integer, Family::unsigned_integer, Family::real,    Family::real16,
                              Family::complex,        Family::logical,          Family::boolean, Family::int_int,
                              Family::real_real,      Family::double_double};
   for (const Family family : families) {

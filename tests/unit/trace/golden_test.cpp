@@ -2,7 +2,7 @@
 // layout needs a new record_version and a new example; STRETTO_WRITE_GOLDEN=1 writes it.
 #include <gtest/gtest.h>
 
-#include "trace/record_reader.hpp"
+#include "unit/trace/record_reader.hpp"
 
 namespace stretto::trace {
 namespace {
@@ -41,13 +41,14 @@ void fix_counts() {
 TEST(GoldenRecord, CurrentCodeWritesVersion1) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    fix_counts();
-    fix_header(header());
-    return 0;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              fix_counts();
+              fix_header(header());
+              return 0;
+            }));
   const std::vector<char> written = read_file(folder.files().at(0));
-  if (getenv("STRETTO_WRITE_GOLDEN")) std::ofstream(GOLDEN_RECORD, std::ios::binary).write(written.data(), std::streamsize(written.size()));
+  if (getenv("STRETTO_WRITE_GOLDEN"))
+    std::ofstream(GOLDEN_RECORD, std::ios::binary).write(written.data(), std::streamsize(written.size()));
   const std::vector<char> golden = read_file(GOLDEN_RECORD);
   ASSERT_EQ(written.size(), golden.size());
   EXPECT_EQ(0, memcmp(written.data(), golden.data(), golden.size()));

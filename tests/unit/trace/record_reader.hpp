@@ -52,7 +52,9 @@ class Reader {
   size_t ticks(uint32_t function) const { return 3 * function + 1; }
   size_t bytes(uint32_t function) const { return 3 * function + 2; }
   size_t kind(uint32_t which, uint32_t field) const { return 3 * header.functions + 6 * which + field; }
-  size_t decline(uint32_t which, uint32_t reason) const { return 3 * header.functions + 32 * 6 + which * header.reasons + reason; }
+  size_t decline(uint32_t which, uint32_t reason) const {
+    return 3 * header.functions + 32 * 6 + which * header.reasons + reason;
+  }
   size_t ran(uint32_t which, uint32_t algorithm) const {
     return 3 * header.functions + 32 * (6 + header.reasons) + which * header.algorithms + algorithm;
   }

@@ -8,15 +8,15 @@
 #include <string>
 #include <thread>
 
-#include "trace/record_reader.hpp"
+#include "unit/trace/record_reader.hpp"
 
 namespace stretto::trace {
 namespace {
 
 using testing::Folder;
 using testing::in_child;
-using testing::Reader;
 using testing::read_file;
+using testing::Reader;
 using testing::tables;
 
 TEST(RecorderProcess, LeavesItsCountsWhenKilled) {
@@ -37,19 +37,19 @@ TEST(RecorderProcess, LeavesItsCountsWhenKilled) {
 TEST(RecorderProcess, ChildOfForkCountsForItself) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    count_call(0, 1, 0);
-    const int parent = header()->pid;
-    const int child = in_child([&] {
-      after_fork_child();
-      for (int i = 0; i < 100; ++i) count_call(0, 1, 0);
-      std::thread([] { count_call(1, 1, 0); }).join();
-      header()->world_rank = 77;
-      return header()->pid == getpid() && header()->functions == 3 ? 0 : 1;
-    });
-    count_call(0, 1, 0);
-    return child == 0 && header()->pid == parent ? 0 : 2;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              count_call(0, 1, 0);
+              const int parent = header()->pid;
+              const int child = in_child([&] {
+                after_fork_child();
+                for (int i = 0; i < 100; ++i) count_call(0, 1, 0);
+                std::thread([] { count_call(1, 1, 0); }).join();
+                header()->world_rank = 77;
+                return header()->pid == getpid() && header()->functions == 3 ? 0 : 1;
+              });
+              count_call(0, 1, 0);
+              return child == 0 && header()->pid == parent ? 0 : 2;
+            }));
   ASSERT_EQ(folder.files().size(), 1u);
   const Reader record(read_file(folder.files().at(0)));
   EXPECT_EQ(record.total(record.calls(0)), 2u);
@@ -59,32 +59,32 @@ TEST(RecorderProcess, ChildOfForkCountsForItself) {
 
 TEST(RecorderProcess, CountsInMemoryWithoutAFolder) {
   EXPECT_EQ(0, in_child([] {
-    if (!open_record(nullptr, tables).ok()) return 1;
-    count_call(0, 1, 0);
-    return header()->blocks_used == 1 ? 0 : 2;
-  }));
+              if (!open_record(nullptr, tables).ok()) return 1;
+              count_call(0, 1, 0);
+              return header()->blocks_used == 1 ? 0 : 2;
+            }));
 }
 
 TEST(RecorderProcess, SaysWhyAndGoesOnWhenTheFolderIsUnusable) {
   EXPECT_EQ(0, in_child([] {
-    const Status status = open_record("/nonexistent/folder", tables);
-    if (status.code != Code::refused || status.detail != ENOENT) return 1;
-    count_call(0, 1, 0);
-    return header()->functions == 3 && header()->blocks_used == 1 ? 0 : 2;
-  }));
+              const Status status = open_record("/nonexistent/folder", tables);
+              if (status.code != Code::refused || status.detail != ENOENT) return 1;
+              count_call(0, 1, 0);
+              return header()->functions == 3 && header()->blocks_used == 1 ? 0 : 2;
+            }));
 }
 
 // RLIMIT_FSIZE stands for a full disk: the file cannot be allocated, so none is left, and nothing dies of SIGBUS.
 TEST(RecorderProcess, LeavesNoFileWhenItCannotBeAllocated) {
   Folder folder;
   EXPECT_EQ(0, in_child([&] {
-    signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{4096, 4096};
-    setrlimit(RLIMIT_FSIZE, &small);
-    if (open_record(folder.path.c_str(), tables).code != Code::no_memory) return 1;
-    count_call(0, 1, 0);
-    return header()->blocks_used == 1 ? 0 : 2;
-  }));
+              signal(SIGXFSZ, SIG_IGN);
+              const rlimit small{4096, 4096};
+              setrlimit(RLIMIT_FSIZE, &small);
+              if (open_record(folder.path.c_str(), tables).code != Code::no_memory) return 1;
+              count_call(0, 1, 0);
+              return header()->blocks_used == 1 ? 0 : 2;
+            }));
   EXPECT_TRUE(folder.files().empty());
 }
 
@@ -92,10 +92,10 @@ TEST(RecorderProcess, LeavesNoFileWhenItCannotBeAllocated) {
 TEST(RecorderProcess, NeverWritesOverAnotherRecord) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    const std::string taken = folder.path + "/rank-" + std::to_string(getpid()) + ".record";
-    std::ofstream(taken) << "another host's";
-    return open_record(folder.path.c_str(), tables).ok() ? 0 : 1;
-  }));
+              const std::string taken = folder.path + "/rank-" + std::to_string(getpid()) + ".record";
+              std::ofstream(taken) << "another host's";
+              return open_record(folder.path.c_str(), tables).ok() ? 0 : 1;
+            }));
   std::vector<std::string> files = folder.files();
   ASSERT_EQ(files.size(), 2u);
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });

@@ -5,15 +5,15 @@
 #include <thread>
 
 #include "trace/layout.hpp"
-#include "trace/record_reader.hpp"
+#include "unit/trace/record_reader.hpp"
 
 namespace stretto::trace {
 namespace {
 
 using testing::Folder;
 using testing::in_child;
-using testing::Reader;
 using testing::read_file;
+using testing::Reader;
 using testing::tables;
 
 Reader only_record(const Folder& folder) {
@@ -24,17 +24,17 @@ Reader only_record(const Folder& folder) {
 TEST(Recorder, WritesHeaderNamesAndCounts) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    header()->world_rank = 3;
-    count_call(0, 100, 0);
-    count_call(2, 50, 4096);
-    count_call(2, 70, 4096);
-    count_accelerated(3, 1, 40, 4096);
-    count_declined(3, 1, 60, 8);
-    count_declined(0, 0, 5, 0);
-    calibrate();
-    return 0;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              header()->world_rank = 3;
+              count_call(0, 100, 0);
+              count_call(2, 50, 4096);
+              count_call(2, 70, 4096);
+              count_accelerated(3, 1, 40, 4096);
+              count_declined(3, 1, 60, 8);
+              count_declined(0, 0, 5, 0);
+              calibrate();
+              return 0;
+            }));
   const Reader record = only_record(folder);
   EXPECT_EQ(0, memcmp(record.header.magic, "STRETTOR", 8));
   EXPECT_EQ(record.header.version, 1u);
@@ -64,19 +64,19 @@ TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
   constexpr int calls = 2000;
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    std::latch start(threads);
-    std::vector<std::thread> all;
-    for (int t = 0; t < threads; ++t) {
-      all.emplace_back([&] {
-        count_call(1, 1, 1);  // has its block before the others end
-        start.arrive_and_wait();
-        for (int i = 1; i < calls; ++i) count_call(1, 1, 1);
-      });
-    }
-    for (std::thread& thread : all) thread.join();
-    return 0;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              std::latch start(threads);
+              std::vector<std::thread> all;
+              for (int t = 0; t < threads; ++t) {
+                all.emplace_back([&] {
+                  count_call(1, 1, 1);  // has its block before the others end
+                  start.arrive_and_wait();
+                  for (int i = 1; i < calls; ++i) count_call(1, 1, 1);
+                });
+              }
+              for (std::thread& thread : all) thread.join();
+              return 0;
+            }));
   const Reader record = only_record(folder);
   EXPECT_EQ(record.total(record.calls(1)), uint64_t(threads) * calls);
   EXPECT_EQ(record.total(record.bytes(1)), uint64_t(threads) * calls);
@@ -88,10 +88,10 @@ TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
 TEST(Recorder, ThreadsThatComeAndGoShareFewBlocks) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    for (int i = 0; i < 500; ++i) std::thread([] { count_call(0, 1, 0); }).join();
-    return 0;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              for (int i = 0; i < 500; ++i) std::thread([] { count_call(0, 1, 0); }).join();
+              return 0;
+            }));
   const Reader record = only_record(folder);
   EXPECT_EQ(record.total(record.calls(0)), 500u);
   EXPECT_LE(record.header.blocks_used, 2u);
@@ -100,13 +100,13 @@ TEST(Recorder, ThreadsThatComeAndGoShareFewBlocks) {
 TEST(Recorder, CountsBeforeOpeningAreHarmless) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    count_call(0, 1, 1);
-    count_declined(1, 0, 1, 1);
-    header()->world_rank = 1;
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    count_call(0, 1, 1);
-    return 0;
-  }));
+              count_call(0, 1, 1);
+              count_declined(1, 0, 1, 1);
+              header()->world_rank = 1;
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              count_call(0, 1, 1);
+              return 0;
+            }));
   const Reader record = only_record(folder);
   EXPECT_EQ(record.total(record.calls(0)), 1u);
   EXPECT_EQ(record.header.world_rank, -1);
@@ -115,12 +115,12 @@ TEST(Recorder, CountsBeforeOpeningAreHarmless) {
 TEST(Recorder, IgnoresNumbersBeyondItsTables) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    count_call(3, 1, 1);
-    count_accelerated(32, 0, 1, 1);
-    count_declined(1, 2, 1, 1);
-    return 0;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              count_call(3, 1, 1);
+              count_accelerated(32, 0, 1, 1);
+              count_declined(1, 2, 1, 1);
+              return 0;
+            }));
   const Reader record = only_record(folder);
   const uint32_t words = 3 * 3 + 32 * (6 + 2 + 2);
   uint64_t sum = 0;
@@ -131,9 +131,9 @@ TEST(Recorder, IgnoresNumbersBeyondItsTables) {
 TEST(Recorder, OpensOnce) {
   Folder folder;
   EXPECT_EQ(0, in_child([&] {
-    if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-    return open_record(folder.path.c_str(), tables).code == Code::invalid ? 0 : 2;
-  }));
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              return open_record(folder.path.c_str(), tables).code == Code::invalid ? 0 : 2;
+            }));
   EXPECT_EQ(folder.files().size(), 1u);
 }
 

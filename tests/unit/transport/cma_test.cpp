@@ -12,7 +12,9 @@ namespace {
 
 using namespace stretto::testing;
 
-uint64_t address_of(const void* p) { return reinterpret_cast<uintptr_t>(p); }
+uint64_t address_of(const void* p) {
+  return reinterpret_cast<uintptr_t>(p);
+}
 
 TEST(ProbeCma, ReadsTheExpectedNumber) {
   uint64_t number = 0x0123456789abcdef;

@@ -30,9 +30,9 @@ TEST(ParseFaults, AnySubsetInAnyOrder) {
 }
 
 TEST(ParseFaults, NonsenseIsInvalidAndChangesNothing) {
-  for (const char* text : {"delay", "delay=", "delay=20", "delay=20s", "delay=-1us", "refuse=x", "refuse=3,", ",", "refuse=3,,cut=1",
-                           "refuse=4294967296", "cut=1e3", "cut=18446744073709551616", "drop=1", "delay=99999999999999999ms",
-                           "refuse=3 ", " refuse=3", "=3"}) {
+  for (const char* text : {"delay", "delay=", "delay=20", "delay=20s", "delay=-1us", "refuse=x", "refuse=3,", ",",
+                           "refuse=3,,cut=1", "refuse=4294967296", "cut=1e3", "cut=18446744073709551616", "drop=1",
+                           "delay=99999999999999999ms", "refuse=3 ", " refuse=3", "=3"}) {
     Faults faults;
     faults.refuse_every = 77;
     EXPECT_EQ(parse_faults(text, &faults).code, Code::invalid) << text;
@@ -84,7 +84,9 @@ TEST(Fault, DelaysGetAndPut) {
   EXPECT_GE(now_ns() - begin, 2 * faults.delay_ns);
 }
 
-TEST(Fault, NothingToWrapIsNothing) { EXPECT_EQ(make_fault(nullptr, {}), nullptr); }
+TEST(Fault, NothingToWrapIsNothing) {
+  EXPECT_EQ(make_fault(nullptr, {}), nullptr);
+}
 
 }  // namespace
 }  // namespace stretto::transport

@@ -32,7 +32,8 @@ TEST_F(Shm, RoundsTakeTurnsInTheRing) {
   for (uint32_t round = 0; round < 3; ++round) cells[round] = first->place({round, 0}, 0, cell);
   EXPECT_NE(cells[0], cells[1]);
   EXPECT_NE(cells[1], cells[2]);
-  for (uint32_t round = 3; round < 30; ++round) EXPECT_EQ(first->place({round, round * cell}, round * cell, cell), cells[round % 3]);
+  for (uint32_t round = 3; round < 30; ++round)
+    EXPECT_EQ(first->place({round, round * cell}, round * cell, cell), cells[round % 3]);
 }
 
 TEST_F(Shm, NothingOutsideACellIsTouched) {

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Trains examples/train.py plainly and under Stretto, in turn, and shows losses and times side by side.
+
+    ./dev demo                                          with the MPI of the Python that runs it
+    .mpi/mpich/bin/python examples/demo.py --mpi mpich
+
+Exits 1 where the losses differ by more than rounding (4 ranks), or at all (2 ranks, where any order of summation rounds
+alike).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+ROUNDING = 1e-3  # relative; what single-precision rounding may grow to over a short training
+
+# Both MPIs run at their own defaults unless --tuned says otherwise; these are their best known settings when ranks outnumber
+# cores on one machine.
+TUNED = {
+    "openmpi": {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm"},
+    "mpich": {"MPIR_CVAR_DEVICE_COLLECTIVES": "none"},
+}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    family: str
+    home: Path  # the virtual environment that has the MPI wheel and mpi4py
+
+    def launch(self, ranks: int, *words: str) -> list[str]:
+        more: list[str] = []
+        if self.family == "openmpi":
+            more = ["--oversubscribe"] + (["--allow-run-as-root"] if os.geteuid() == 0 else [])
+        return [str(self.home / "bin" / "mpirun"), *more, "-n", str(ranks), str(self.home / "bin" / "python"), *words]
+
+
+@dataclass(frozen=True)
+class Run:
+    training: dict
+    summary: dict  # what `stretto run --summary` wrote; empty for a plain run
+
+
+def find_mpi(family: str | None) -> Mpi:
+    """The environment that runs this script, or the checkout's for the family asked for."""
+    candidates = [Path(sys.prefix), ROOT / ".mpi" / "openmpi", ROOT / ".mpi" / "mpich"]
+    if family:
+        candidates.insert(0, ROOT / ".mpi" / family)
+    for home in candidates:
+        found = "openmpi" if (home / "bin" / "ompi_info").exists() else "mpich"
+        if (home / "bin" / "mpirun").exists() and family in (None, found):
+            return Mpi(found, home)
+    sys.exit("demo: no MPI environment here: run ./dev setup")
+
+
+def find_stretto() -> str:
+    local = ROOT / ".venv" / "bin" / "stretto"
+    found = str(local) if local.exists() else shutil.which("stretto")
+    return found or sys.exit("demo: no stretto command: run ./dev setup && ./dev build")
+
+
+class Demo:
+    def __init__(self, mpi: Mpi, options: argparse.Namespace, folder: Path) -> None:
+        self.mpi, self.options, self.folder = mpi, options, folder
+        self.stretto = find_stretto()
+        self.environment = {**os.environ, **(TUNED[mpi.family] if options.tuned else {})}
+
+    def train(self, ranks: int, accelerated: bool) -> Run:
+        """One training; every rank sees as many images whatever their number."""
+        losses, summary, log = (self.folder / name for name in ("losses.json", "summary.json", "log"))
+        for file in (losses, summary):
+            file.unlink(missing_ok=True)
+        words = [str(HERE / "train.py"), "--losses-out", str(losses), "--images", str(self.options.images * ranks // self.options.ranks)]
+        command = self.mpi.launch(ranks, *words, "--backend", self.options.backend)
+        if accelerated:
+            command = [self.stretto, "run", "--summary", str(summary), "--", *command]
+        with log.open("w") as out:
+            code = subprocess.run(command, env=self.environment, stdout=out, stderr=subprocess.STDOUT).returncode
+        if code or not losses.exists():
+            print(log.read_text(), file=sys.stderr)
+            sys.exit(f"demo: this failed with exit code {code}: {' '.join(command)}")
+        run = Run(json.loads(losses.read_text()), json.loads(summary.read_text()) if accelerated else {})
+        how = "Stretto" if accelerated else "plain  "
+        t = run.training
+        print(f"  {how}  {t['seconds']:6.2f} s, {t['communication_seconds']:6.2f} s of it in communication", flush=True)
+        return run
+
+    def pairs(self, ranks: int, repeats: int) -> tuple[list[Run], list[Run]]:
+        """Plain and accelerated runs in turn, so that both meet the same weather."""
+        plain, accelerated = [], []
+        for _ in range(repeats):
+            plain.append(self.train(ranks, False))
+            accelerated.append(self.train(ranks, True))
+        return plain, accelerated
+
+
+def largest_difference(a: list[float], b: list[float]) -> float:
+    return max(abs(x - y) / max(abs(x), abs(y), 1e-30) for x, y in zip(a, b, strict=True))
+
+
+def show_losses(plain: Run, accelerated: Run) -> None:
+    print("\n  epoch  loss, plain          loss, Stretto        accuracy")
+    rows = zip(plain.training["losses"], accelerated.training["losses"], accelerated.training["accuracies"], strict=True)
+    for number, (a, b, accuracy) in enumerate(rows, 1):
+        print(f"  {number:5}  {a:<19.15g}  {b:<19.15g}  {accuracy:.3f}")
+
+
+def show_times(plain: list[Run], accelerated: list[Run]) -> None:
+    print("\n  median of the runs        plain     Stretto   Stretto / plain")
+    for key, title in (("communication_seconds", "time in communication"), ("seconds", "wall time of training")):
+        before, after = (statistics.median(run.training[key] for run in runs) for runs in (plain, accelerated))
+        ratio = f"{after / before:.2f}" if before > 0 else "-"
+        print(f"  {title:22}{before:8.2f} s {after:9.2f} s   {ratio}")
+
+
+def show_share(accelerated: list[Run]) -> bool:
+    """Whether gradients really went through Stretto."""
+    collectives = accelerated[-1].summary.get("collectives", {})
+    print("\n  taken over by Stretto: " + ", ".join(
+        f"{name} {one['accelerated_share']:.0%} of {one['calls']} calls" for name, one in collectives.items()
+    ))
+    return collectives.get("Allreduce", {}).get("accelerated_share", 0) > 0.9
+
+
+def verdicts(four: tuple[list[Run], list[Run]], two: tuple[list[Run], list[Run]], ranks: int) -> list[tuple[bool, str]]:
+    """What was checked: whether it holds, and in words."""
+    apart = max(largest_difference(a.training["losses"], b.training["losses"]) for a, b in zip(*four, strict=True))
+    repeated = len({tuple(run.training["losses"]) for run in four[1]}) == 1
+    identical = all(a.training["losses"] == b.training["losses"] for a, b in zip(*two, strict=True))
+    checks = [(apart <= ROUNDING, f"{ranks} ranks: losses equal to rounding (largest relative difference {apart:.1e})")]
+    if len(four[1]) > 1:
+        checks.append((repeated, f"{ranks} ranks: every run under Stretto gave the same losses to the last bit"))
+    return [*checks, (identical, "2 ranks: losses with and without Stretto equal to the last bit")]
+
+
+def show(demo: Demo, options: argparse.Namespace) -> int:
+    settings = "at its best known settings" if options.tuned else "at its own default settings"
+    print(f"Training with {options.ranks} ranks on {len(os.sched_getaffinity(0))} CPUs, {demo.mpi.family} {settings}:", flush=True)
+    four = demo.pairs(options.ranks, options.repeats)
+    about = four[0][0].training
+    print(f"  ({about['mpi']}, {about['model']}, {about['images']}, {about['gradient_bytes'] / 2**20:.1f} MiB of gradients a step)")
+    show_losses(four[0][0], four[1][0])
+    show_times(*four)
+    taken = show_share(four[1])
+    print("\nThe same with 2 ranks, once:", flush=True)
+    two = demo.pairs(2, 1)
+    print()
+    checks = [*verdicts(four, two, options.ranks), (taken, "gradients were summed by Stretto (over 90 % of the Allreduce calls)")]
+    for good, words in checks:
+        print(f"  {'yes' if good else 'NO '}  {words}")
+    print(
+        "\nWhere to look next:\n"
+        "  .venv/bin/stretto run -- mpirun -n 4 YOUR_PROGRAM        the same for your program\n"
+        "  .venv/bin/stretto compare -- mpirun -n 4 YOUR_PROGRAM    with and without, side by side\n"
+        "  .venv/bin/stretto doctor                                 what this machine offers\n"
+        "  examples/train.py                                        the training: plain mpi4py, nothing of Stretto in it"
+    )
+    return 0 if all(good for good, _ in checks) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    parser.add_argument("--mpi", choices=["openmpi", "mpich"], help="which MPI of the checkout; default: this Python's")
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind")
+    parser.add_argument("--images", type=int, default=2500)
+    parser.add_argument("--backend", choices=["auto", "torch", "numpy"], default="auto")
+    parser.add_argument("--tuned", action="store_true", help="give the MPI its best known settings instead of its defaults")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        return show(Demo(find_mpi(options.mpi), options, Path(folder)), options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

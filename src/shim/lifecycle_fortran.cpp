@@ -1,0 +1,65 @@
+// MPI_Init, MPI_Init_thread, MPI_Finalize and MPI_Abort of Fortran bindings that bypass the C functions.
+#include "shim/fortran.hpp"
+#include "shim/lifecycle.hpp"
+
+using namespace stretto::shim;
+
+namespace {
+
+// Calls a Fortran function whose last argument is the error code, optional in mpi_f08; returns the code.
+template <class... Words>
+Word call_fortran(uint32_t index, Form form, Word ierror, Words... words) {
+  MPI_Fint code = MPI_SUCCESS;
+  MPI_Fint* result = ierror ? as<MPI_Fint*>(ierror) : &code;
+  forward_fortran(fortran_function(index, form), words..., reinterpret_cast<Word>(result));
+  return Word(*result);
+}
+
+void fortran_init(Form form, Word ierror) {
+  init_with(number::Init, [&] { return call_fortran(number::Init, form, ierror); });
+}
+
+void fortran_init_thread(Form form, Word required, Word provided, Word ierror) {
+  init_with(number::Init_thread, [&] { return call_fortran(number::Init_thread, form, ierror, required, provided); });
+}
+
+void fortran_finalize(Form form, Word ierror) {
+  finalize_with([&] { return call_fortran(number::Finalize, form, ierror); });
+}
+
+void fortran_abort(Form form, Word comm, Word code, Word ierror) {
+  abort_with([&] { return call_fortran(number::Abort, form, ierror, comm, code); });
+}
+
+}  // namespace
+
+extern "C" {
+
+#if defined(STRETTO_MPI_OMPI)
+STRETTO_WRAPPER void mpi_init_(Word ierror) {
+  fortran_init(Form::mpif, ierror);
+}
+STRETTO_WRAPPER void mpi_init_thread_(Word required, Word provided, Word ierror) {
+  fortran_init_thread(Form::mpif, required, provided, ierror);
+}
+STRETTO_WRAPPER void mpi_finalize_(Word ierror) {
+  fortran_finalize(Form::mpif, ierror);
+}
+STRETTO_WRAPPER void mpi_abort_(Word comm, Word code, Word ierror) {
+  fortran_abort(Form::mpif, comm, code, ierror);
+}
+#endif
+STRETTO_WRAPPER void mpi_init_f08_(Word ierror) {
+  fortran_init(Form::f08, ierror);
+}
+STRETTO_WRAPPER void mpi_init_thread_f08_(Word required, Word provided, Word ierror) {
+  fortran_init_thread(Form::f08, required, provided, ierror);
+}
+STRETTO_WRAPPER void mpi_finalize_f08_(Word ierror) {
+  fortran_finalize(Form::f08, ierror);
+}
+STRETTO_WRAPPER void mpi_abort_f08_(Word comm, Word code, Word ierror) {
+  fortran_abort(Form::f08, comm, code, ierror);
+}
+
+}  // extern "C"

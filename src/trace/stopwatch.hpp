@@ -1,0 +1,48 @@
+// Times calls that may take less than reading the clock twice.
+//
+// A collective of a few bytes takes some 100 ns and a reading of the clock over 10, so the clock is not read on every such call.
+// It is read at the start of whatever takes long (a wait beyond the first looks, staging, a call into MPI), which makes the time
+// of that call exact to about a microsecond, and on one call in `sample_every`, which says what the short ones take.
+#pragma once
+#include <cstdint>
+
+#include "base/clock.hpp"
+
+namespace stretto::trace {
+
+struct Stopwatch {
+  static constexpr uint32_t sample_every = 64;
+  uint64_t begin = 0;  // when the clock was first read in the present call; 0: not yet
+  uint32_t calls = 0;
+  uint64_t typical[4] = {};  // what a short call of each kind took when last sampled
+};
+
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local Stopwatch stopwatch;
+
+// From here on the present call is worth timing.
+inline void takes_long() {
+  if (stopwatch.begin == 0) stopwatch.begin = ticks();
+}
+
+// Around one call of a kind; calls may nest.
+class Timing {
+ public:
+  explicit Timing(uint32_t kind)
+      : kind_(kind), outer_(stopwatch.begin), sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0) {
+    stopwatch.begin = sampled_ ? ticks() : 0;
+  }
+  // Ends it: ticks spent, measured or typical.
+  uint64_t stop() {
+    uint64_t spent = stopwatch.begin ? ticks() - stopwatch.begin : stopwatch.typical[kind_];
+    if (sampled_ && (stopwatch.typical[kind_] == 0 || spent < 4 * stopwatch.typical[kind_])) stopwatch.typical[kind_] = spent;
+    stopwatch.begin = outer_;
+    return spent;
+  }
+
+ private:
+  const uint32_t kind_;
+  const uint64_t outer_;
+  const bool sampled_;
+};
+
+}  // namespace stretto::trace

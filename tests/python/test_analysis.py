@@ -1,0 +1,106 @@
+"""From records to the summary, and what the report says of it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from records import Block, example
+from stretto import analysis, record, report
+
+
+def records(*builders: object) -> list[record.Record]:
+    return [record.parse(builder.bytes()) for builder in builders]  # type: ignore[attr-defined]
+
+
+def test_totals_over_ranks() -> None:
+    summary = analysis.summarise(records(example(0, 2), example(1, 2)))
+    allreduce = summary.collectives["Allreduce"]
+    assert (allreduce.calls, allreduce.accelerated_calls, allreduce.bytes) == (20, 16, 1600)
+    assert allreduce.accelerated_share == pytest.approx(0.8)
+    assert allreduce.seconds == pytest.approx(2 * 1600 * 0.5e-9)
+    assert allreduce.algorithms == {"flat": 10, "slices": 6}
+    assert allreduce.declines == {"user op": 4}
+    assert summary.functions["MPI_Send"].calls == 6
+    assert summary.missing == []
+
+
+def test_time_in_mpi_leaves_out_init_and_finalize() -> None:
+    (rank,) = analysis.summarise(records(example())).ranks
+    assert rank.mpi_seconds == pytest.approx((2000 + 40) * 0.5e-9)
+    assert rank.collective_seconds == pytest.approx(2000 * 0.5e-9)
+    assert rank.running_seconds == pytest.approx(800e-9)
+
+
+def test_a_killed_rank_borrows_the_others_clock_and_ends_with_the_job() -> None:
+    killed = example(1, 2, stage=1, last=(1000, 500), finalize_ns=0)
+    summary = analysis.summarise(records(example(0, 2), killed), end_ns=1600)
+    assert summary.ranks[1].mpi_seconds == summary.ranks[0].mpi_seconds
+    assert summary.ranks[1].running_seconds == pytest.approx(1000e-9)
+    assert report.warnings(summary, 0) == ["rank 1 (pid 101) did not finish"]
+
+
+def test_ranks_without_a_record_are_named() -> None:
+    summary = analysis.summarise(records(example(0, 4), example(2, 4)))
+    assert summary.missing == [1, 3]
+    (line,) = report.warnings(summary, 0)
+    assert "2 of 4 ranks left no record (rank 1, 3)" in line
+
+
+def test_a_shell_between_launcher_and_program_is_no_rank() -> None:
+    shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"")
+    summary = analysis.summarise(records(shell, example()))
+    assert [rank.rank for rank in summary.ranks] == [0]
+    assert report.warnings(summary, 0) == []
+
+
+def test_no_mpi_call() -> None:
+    assert "no MPI call was seen (exit code 3)" in report.warnings(analysis.Summary(), 3)[0]
+    shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"other MPI")
+    (line,) = report.warnings(analysis.summarise(records(shell)), 0)
+    assert "in 1 processes: other MPI" in line
+
+
+def test_unreadable_records_are_reported_and_the_others_used(tmp_path: Path) -> None:
+    (tmp_path / "rank-1.record").write_bytes(b"junk")
+    (tmp_path / "rank-2.record").write_bytes(example().bytes())
+    found, problems = analysis.read_folder(tmp_path)
+    assert len(found) == 1
+    assert "rank-1.record" in problems[0]
+    assert analysis.summarise(found, problems).problems == problems
+
+
+@pytest.mark.parametrize(
+    ("name", "collective"),
+    [
+        ("MPI_Allreduce_c", True),
+        ("MPI_Ialltoallw", True),
+        ("MPI_Reduce_scatter_block_init", True),
+        ("MPI_Ineighbor_allgatherv", True),
+        ("MPI_Reduce_local", False),
+        ("MPI_Sendrecv", False),
+    ],
+)
+def test_which_functions_are_collectives(name: str, collective: bool) -> None:
+    one = example(functions=("MPI_Init", name, "MPI_Send"))
+    (rank,) = analysis.summarise(records(one)).ranks
+    assert (rank.collective_seconds > 0) == collective
+
+
+def test_printed_summary() -> None:
+    out = io.StringIO()
+    report.print_summary(analysis.summarise(records(example(0, 2), example(1, 2))), 1.5, 0, "on", out)
+    text = out.getvalue()
+    assert "2 ranks, 1.50 s" in text
+    assert "Allreduce" in text
+    assert "80 %" in text
+    assert "flat 10, slices 6; MPI: user op 4" in text
+    assert "MPI_Send 6" in text
+    assert "MPI_Init" not in text
+
+
+@pytest.mark.parametrize(("share", "text"), [(0, "0 %"), (0.001, "<1 %"), (0.5, "50 %"), (0.9999, "99.9 %"), (1, "100 %")])
+def test_percent_keeps_all_and_none_for_themselves(share: float, text: str) -> None:
+    assert report.percent(share) == text

@@ -1,0 +1,137 @@
+"""The commands from outside: errors in one line, dry runs, and runs with a launcher made of shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from records import example
+from stretto import __version__
+from stretto.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A launcher of the Open MPI kind: sets the variables of its -x options, then copies prepared records and ends as told.
+LAUNCHER = """#!/bin/sh
+[ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.0"; exit 0; }
+while [ "$1" = -x ]; do export "$2"; shift 2; done
+echo "preload=$LD_PRELOAD accelerate=$STRETTO_ACCELERATE job=${#STRETTO_JOB}"
+cp "$(dirname "$0")"/records/* "$STRETTO_RECORD_DIR" 2>/dev/null
+exit "${1:-0}"
+"""
+
+
+@pytest.fixture
+def launcher(tmp_path: Path) -> Path:
+    path = tmp_path / "mpirun"
+    path.write_text(LAUNCHER)
+    path.chmod(0o755)
+    (tmp_path / "records").mkdir()
+    for rank in (0, 1):
+        (tmp_path / "records" / f"rank-{rank}.record").write_bytes(example(rank, 2).bytes())
+    return path
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    path = tmp_path / "libpreload.so"
+    path.write_bytes(b"")
+    return path
+
+
+def words(launcher: Path, library: Path, *options: str) -> list[str]:
+    return ["run", "--library", str(library), *options, "--", str(launcher)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "mpirun", "-n", "2", "a"], "put -- before the launcher"),
+        (["compare", "mpirun", "a"], "put -- before the launcher"),
+        (["run", "mpirun", "--", "a"], "put -- before the launcher"),
+        (["run", "--"], "nothing after --"),
+        (["run", "--", "no-such-launcher", "a"], "launcher no-such-launcher not found"),
+        (["run", "--bogus", "--", "mpirun"], "No such option"),
+        (["run", "--accelerate", "maybe", "--", "mpirun"], "maybe"),
+        (["bogus"], "No such command"),
+    ],
+)
+def test_mistakes_give_one_line(arguments: list[str], text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) != 0
+    err = capfd.readouterr().err
+    assert text in err
+    assert err.startswith("stretto: ")
+    assert err.count("\n") == 1
+
+
+def test_missing_library_and_unwritable_summary(
+    launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words(launcher, tmp_path / "absent.so")) == 2
+    assert "is missing" in capfd.readouterr().err
+    assert main(words(launcher, library, "--summary", str(tmp_path / "no" / "file.json"))) == 2
+    out, err = capfd.readouterr()
+    assert "cannot write" in err
+    assert out == "", "found out before the program runs"
+
+
+def test_dry_run_prints_and_runs_nothing(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main([*words(launcher, library, "--dry-run"), "7", "a b"]) == 0
+    out = capfd.readouterr().out
+    assert out.startswith(f"{launcher} -x LD_PRELOAD={library} -x STRETTO_JOB=")
+    assert out.endswith("7 'a b'\n")
+
+
+@pytest.mark.parametrize("code", [0, 5])
+def test_run(code: int, launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "summary.json"
+    assert main([*words(launcher, library, "--summary", str(target), "--accelerate", "off"), str(code)]) == code
+    out, err = capfd.readouterr()
+    assert out == f"preload={library} accelerate=off job=32\n"
+    assert "Allreduce" in err
+    found = json.loads(target.read_text())
+    assert (found["schema"], found["exit_code"], found["mpi"], found["command"]) == (1, code, "ompi", [str(launcher), str(code)])
+    assert found["collectives"]["Allreduce"]["accelerated_share"] == pytest.approx(0.8)
+    assert found["collectives"]["Allreduce"]["declines"] == {"user op": 4}
+    assert [(rank["rank"], rank["pid"], rank["state"]) for rank in found["ranks"]] == [
+        (0, 100, "finalized"),
+        (1, 101, "finalized"),
+    ]
+    assert found["functions"]["MPI_Send"]["calls"] == 6
+
+
+def test_compare(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "comparison.json"
+    assert main(["compare", "-n", "2", "--library", str(library), "--json", str(target), "--", str(launcher), "0"]) == 0
+    out = capfd.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("preload=")] == [
+        "accelerate=off",
+        "accelerate=on",
+        "accelerate=off",
+        "accelerate=on",
+    ]
+    assert "accelerated / plain" in out
+    found = json.loads(target.read_text())
+    assert [run["mode"] for run in found["runs"]] == ["plain", "accelerated"] * 2
+    assert found["ratios"]["collective_seconds"] == pytest.approx(1.0)
+
+
+def test_compare_stops_at_a_failure(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--library", str(library), "--", str(launcher), "9"]) == 9
+    assert "run 1 (plain) failed with exit code 9" in capfd.readouterr().err
+
+
+def test_doctor(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capfd.readouterr().out)["findings"]}
+    assert {"CPUs", "CMA", "yama", "XPMEM", "/dev/shm", "memfd", "huge pages", "GPUs"} <= set(found)
+    assert all(one["advice"] for one in found.values() if one["state"] == "missing" and not one["name"].startswith("preload"))
+    assert "could not be examined" not in str(found)
+
+
+def test_version(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capfd.readouterr().out == f"stretto {__version__}\n"
+    assert f'#define STRETTO_VERSION "{__version__}"' in (ROOT / "include" / "stretto" / "stretto.h").read_text()

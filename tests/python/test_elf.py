@@ -1,0 +1,42 @@
+"""Reading which libraries a program is linked with."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stretto import elf
+
+
+def test_a_real_program() -> None:
+    program = Path(shutil.which("ls") or sys.executable)
+    assert any(name.startswith("libc.so") for name in elf.needed(program))
+
+
+def test_what_is_no_elf_file_needs_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    assert elf.needed(script) == []
+    assert elf.needed(tmp_path) == []
+    assert elf.needed(tmp_path / "absent") == []
+
+
+@pytest.fixture(scope="module")
+def library() -> bytes:
+    return Path(shutil.which("true") or sys.executable).read_bytes()[:65536]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_do_no_harm(tmp_path: Path, library: bytes, data: st.DataObject) -> None:
+    raw = bytearray(library)
+    for _ in range(data.draw(st.integers(1, 16))):
+        raw[data.draw(st.integers(0, 1023))] = data.draw(st.integers(0, 255))
+    file = tmp_path / "damaged"
+    file.write_bytes(bytes(raw))
+    assert isinstance(elf.needed(file), list)

@@ -1,0 +1,91 @@
+"""The checkout's own tools: the layer check and the reader of the README's commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import check_layers
+import readme_commands
+
+
+@pytest.mark.parametrize(
+    ("layer", "quoted", "angled", "problem"),
+    [
+        ("engine", "select/rules.hpp", "", ""),
+        ("engine", "engine/pool.hpp", "", ""),
+        ("engine", "pool.hpp", "", ""),
+        ("kernels", "stretto/stretto.h", "", ""),
+        ("base", "", "cstdint", ""),
+        ("shim", "", "mpi.h", ""),
+        ("select", "engine/pool.hpp", "", "higher level"),
+        ("trace", "platform/cpus.hpp", "", "sibling"),
+        ("kernels", "transport/table.hpp", "", "sibling"),
+        ("collective", "", "mpi.h", "shim/ only"),
+        ("engine", "mpi.h", "", "shim/ only"),
+        ("engine", "../select/rules.hpp", "", "path from src/"),
+        ("engine", "elsewhere/a.hpp", "", "no part of src/"),
+        ("elsewhere", "base/status.hpp", "", "no level"),
+    ],
+)
+def test_includes(layer: str, quoted: str, angled: str, problem: str) -> None:
+    found = check_layers.include_problem(layer, quoted, angled)
+    assert problem in found
+    assert bool(problem) == bool(found)
+
+
+def test_violations_are_found_in_files(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "a.cpp").write_text('#include "base/b.hpp"\n  #  include "shim/c.hpp"\n// #include "engine/d.hpp"\n')
+    (violation,) = check_layers.cpp_violations(tmp_path)
+    assert "a.cpp:2: base includes shim/c.hpp" in violation
+
+
+def test_python_imports_go_leftward(tmp_path: Path) -> None:
+    (tmp_path / "record.py").write_text("import os\nfrom stretto.errors import StrettoError\nfrom stretto import cli\n")
+    (tmp_path / "report.py").write_text("from stretto.analysis import Summary\nimport stretto.cli\n")
+    (tmp_path / "stray.py").write_text("")
+    found = "\n".join(check_layers.python_violations(tmp_path))
+    assert "record.py:3: record imports cli" in found
+    assert "report.py:2: report imports cli" in found
+    assert "stray.py: module stray has no level" in found
+    assert found.count("\n") == 2
+
+
+def test_long_functions_are_listed(tmp_path: Path) -> None:
+    body = "  x += 1;\n" * 70
+    source = tmp_path / "a.cpp"
+    source.write_text(
+        f"namespace a {{\n\nint f(int x) {{\n{body}  return x;\n}}\n\nint g() {{\n  return 1;\n}}\n\n}}  // namespace a\n"
+    )
+    script = tmp_path / "b.py"
+    script.write_text("def f():\n" + "    x = 1\n" * 70 + "\n" * 340)
+    found = list(check_layers.long_parts([source, script]))
+    assert [line.split(": ", 1)[1] for line in found] == ["function of 73 lines", "411 lines", "function of 71 lines"]
+
+
+README = """# Stretto
+## Quick start
+```sh
+$ ./dev setup
+./dev build   # compile
+```
+Then:
+### More
+```sh
+./dev demo
+```
+```python
+## Quick start
+```
+## Limits
+```sh
+rm -rf nothing
+```
+"""
+
+
+def test_readme_commands() -> None:
+    assert readme_commands.commands(README, "quick start") == "./dev setup\n./dev build   # compile\n./dev demo"
+    assert readme_commands.commands(README, "Absent") == ""
