@@ -149,12 +149,10 @@ static unsigned race(Run* run, unsigned most, Stamp* stamps, char* side_of) {
   const unsigned least = run->plan->least * (unsigned)timed_sides(run->plan);
   unsigned k = 0;
   for (; k < most; ++k) {
-    if (run->data->rank == 0 && k >= least && monotonic_ns() > latest) start_line_halt(run->line, 1);
+    if (run->data->rank == 0 && k >= least && monotonic_ns() > latest) start_line_halt(run->line);
     side_of[k] = both ? (char)((k ^ (k >> 1)) & 1) : (char)run->plan->one_side; /* a b b a a b b a ... */
     if (sample(run, side_of[k], &stamps[k])) break;
   }
-  PMPI_Barrier(run->data->comm); /* all have seen the halt */
-  if (run->data->rank == 0) start_line_halt(run->line, 0);
   return k;
 }
 

@@ -51,8 +51,8 @@ void start_line_close(StartLine* line) {
   PMPI_Win_free(&line->window);
 }
 
-void start_line_halt(StartLine* line, int halt) {
-  atomic_store(&line->shared->halted, halt);
+void start_line_halt(StartLine* line) {
+  atomic_store(&line->shared->halted, atomic_load(&line->shared->generation) + 1);
 }
 
 /* A rank with a core of its own yields too when it has waited for long: then its peer has lost its core to some other
@@ -77,7 +77,7 @@ int start_line_wait(StartLine* line) {
   } else {
     await_generation_after(line, generation);
   }
-  const int halted = atomic_load_explicit(&shared->halted, memory_order_relaxed);
+  const int halted = atomic_load_explicit(&shared->halted, memory_order_relaxed) == generation + 1;
   const uint64_t start = line->yielding ? 0 : atomic_load_explicit(&shared->start, memory_order_relaxed);
   while (ticks() < start) {
   }

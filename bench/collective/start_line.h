@@ -11,7 +11,7 @@ typedef struct {
   _Alignas(128) atomic_uint arrived;
   _Alignas(128) atomic_uint generation;
   _Atomic uint64_t start; /* the tick at which all go, where every rank has a core */
-  atomic_int halted;
+  atomic_uint halted;     /* the generation that is called off; naming it, a slow rank cannot take it for its own */
   _Alignas(128) atomic_uint there;
   _Alignas(128) atomic_uint back;
 } StartLineShared;
@@ -31,8 +31,8 @@ void start_line_close(StartLine* line);
  * all ranks alike. */
 int start_line_wait(StartLine* line);
 
-/* From now on start_line_wait returns 1 (halt) or 0 (resume). By one rank, which has not yet come to the line. */
-void start_line_halt(StartLine* line, int halt);
+/* Calls off the next race: the one for which this rank comes to the line next. By one rank. */
+void start_line_halt(StartLine* line);
 
 /* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of a few
  * tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */

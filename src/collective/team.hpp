@@ -7,6 +7,7 @@
 #include "base/status.hpp"
 #include "collective/board.hpp"
 #include "collective/waiter.hpp"
+#include "kernels/kernels.hpp"
 #include "transport/transport.hpp"
 
 namespace stretto::collective {
@@ -54,6 +55,11 @@ class Team {
   RankBoard& mine() { return board_->ranks[rank]; }
   Board& shared() { return *board_; }
   const void** pointers() { return pointers_.get(); }  // room for one pointer per rank
+
+  // Results of at least this many bytes are stored past the caches: they would not stay there, and fetching their lines first is
+  // waste.
+  size_t stream_from = SIZE_MAX;
+  kernels::Store store_of(size_t bytes) const { return bytes >= stream_from ? kernels::Store::stream : kernels::Store::cached; }
 
   // Exchanges and rounds so far: the same on all ranks between two collectives.
   uint32_t exchanges = 0;

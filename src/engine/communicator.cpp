@@ -53,6 +53,8 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
+  // Inputs and outputs of all ranks beyond the last-level cache.
+  if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
 }
 
 Communicator::~Communicator() = default;

@@ -143,7 +143,7 @@ const char* default_rules() {
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072          flat\n"
-         "allreduce  bytes=..8K            gather\n"
+         "allreduce  bytes=..4K            gather\n"
          "allreduce                        slices\n";
 }
 

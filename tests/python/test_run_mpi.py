@@ -100,7 +100,7 @@ def test_a_program_without_mpi_is_noticed(mpi: str, tmp_path: Path) -> None:
 def test_mpmd_and_the_users_own_preload(mpi: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     libm = next(Path(line.split()[-1]) for line in Path("/proc/self/maps").read_text().splitlines() if "/libm." in line)
     monkeypatch.setenv("LD_PRELOAD", str(libm))
-    show = COUNT + "\nimport os\nprint(os.environ['LD_PRELOAD'])\n"
+    show = COUNT + "\nimport os\nos.write(1, os.environb[b'LD_PRELOAD'] + b'\\n')\n"
     words = command(mpi, 1, show)
     tail = words[len(LAUNCHERS[mpi]) :]
     done, found = run(tmp_path, [*words, ":", *tail])

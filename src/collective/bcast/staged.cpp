@@ -35,7 +35,7 @@ Status receive(Team& team, const Request& request, Rounds& rounds) {
     const void* data;
     STRETTO_TRY(rounds.wait_filled(request.root, i));
     STRETTO_TRY(team.staged->get(request.root, {}, rounds.cell(i), at, bytes, nullptr, &data));
-    kernels::copy(static_cast<char*>(request.output) + at, data, bytes);
+    kernels::copy(static_cast<char*>(request.output) + at, data, bytes, team.store_of(request.bytes()));
     rounds.drained(i);
   }
   return Status::good();

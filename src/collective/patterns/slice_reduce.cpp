@@ -61,7 +61,7 @@ class SliceReduction {
     for (size_t begin = 0; begin < own.size(); begin += elements) {
       size_t n = std::min(elements, own.size() - begin), done = begin * request_.element, length = n * request_.element;
       combine(request_, inputs, team_.size, place + done, n);
-      if (consumer_) kernels::copy(output(at(own) + done), place + done, length, store());
+      if (consumer_) kernels::copy(output(at(own) + done), place + done, length);
       for (int r = 0; r < team_.size; ++r) inputs[r] = static_cast<const char*>(inputs[r]) + length;
     }
   }
@@ -73,13 +73,11 @@ class SliceReduction {
       const void* data;
       STRETTO_TRY(rounds_.wait_reduced(r, i));
       STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(theirs), bytes(theirs), nullptr, &data));
-      kernels::copy(output(at(theirs)), data, bytes(theirs), store());
+      kernels::copy(output(at(theirs)), data, bytes(theirs));
     }
     rounds_.drained(i);
     return Status::good();
   }
-
-  kernels::Store store() const { return kernels::Store::cached; }
 
   Team& team_;
   const Request& request_;
