@@ -10,4 +10,13 @@ constexpr size_t round_up(size_t value, size_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+// Asks for a line to write to, ahead of the store. (The compiler's builtin asks for a copy to read where it may not assume more.)
+inline void prefetch_for_write(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 }  // namespace stretto

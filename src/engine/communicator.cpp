@@ -25,17 +25,17 @@ constexpr uint64_t stage_unasked = 0;
 constexpr uint64_t stage_refused = 1;
 
 constexpr uint32_t stage_cells = 4;
-constexpr uint64_t largest_stage = uint64_t(32) << 20;
+constexpr size_t largest_cell = 256 << 10;  // fewer rounds cost less than what larger cells cost in cache
+constexpr uint64_t largest_stage = uint64_t(8) << 20;
 
-// Cells that stay in the caches when cores are not shared; larger ones, for fewer changes of process, when they are.
-size_t stage_cell_bytes(int ranks, bool crowded) {
-  size_t wanted = crowded ? 256 << 10 : 128 << 10;
-  while (wanted > 4096 && wanted * stage_cells * size_t(ranks) > largest_stage) wanted /= 2;
-  return wanted;
+size_t stage_cell_bytes(int ranks) {
+  size_t bytes = largest_cell;
+  while (bytes > 4096 && bytes * stage_cells * size_t(ranks) > largest_stage) bytes /= 2;
+  return bytes;
 }
 
-uint64_t stage_bytes(int ranks, bool crowded) {
-  return stage_cell_bytes(ranks, crowded) * stage_cells * uint64_t(ranks);
+uint64_t stage_bytes(int ranks) {
+  return stage_cell_bytes(ranks) * stage_cells * uint64_t(ranks);
 }
 
 collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
@@ -79,7 +79,7 @@ void Communicator::leave() {
   Board& shared = team_->shared();
   uint64_t stage = shared.stage.load(std::memory_order_acquire);
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
-  if (stage > stage_refused) job_->pool().release(stage, stage_bytes(team_->size, job_->crowded()));
+  if (stage > stage_refused) job_->pool().release(stage, stage_bytes(team_->size));
   job_->pool().release(board_, Board::bytes(team_->size));
 }
 
@@ -102,7 +102,7 @@ uint64_t Communicator::find_stage() {
   std::atomic<uint64_t>& shared = team_->shared().stage;
   uint64_t stage = shared.load(std::memory_order_acquire);
   if (stage != stage_unasked) return stage;
-  uint64_t bytes = stage_bytes(team_->size, job_->crowded());
+  uint64_t bytes = stage_bytes(team_->size);
   uint64_t offset = job_->pool().allocate(bytes);
   uint64_t answer = offset ? offset : stage_refused;
   if (shared.compare_exchange_strong(stage, answer, std::memory_order_acq_rel)) return answer;
@@ -114,7 +114,7 @@ bool Communicator::attach_stage() {
   uint64_t stage = find_stage();
   void* base = stage == stage_refused ? nullptr : job_->segment().at(stage);
   if (base == nullptr) return false;
-  size_t cell = stage_cell_bytes(team_->size, job_->crowded());
+  size_t cell = stage_cell_bytes(team_->size);
   team_->staged = transport::make_shm({static_cast<char*>(base), cell * stage_cells, cell, stage_cells}, team_->rank);
   return team_->staged != nullptr;
 }
@@ -157,7 +157,7 @@ Outcome Communicator::run(const Request& request) {
   Status status;
   if (algorithm.needs_stage) {
     trace::takes_long();
-    if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size, job_->crowded()))
+    if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size))
       return {-1, Reason::large_element, {}};
     if (stage_ == unknown) status = prepare_stage();
     if (stage_ == absent) return {-1, Reason::no_staging_memory, {}};

@@ -39,7 +39,7 @@ class Exchange {
   // that one is fetched for writing, while there is time.
   void finish_all(size_t bytes) {
     auto* next = reinterpret_cast<char*>(&team_.mine().slots[(number_ + 1) % slot_ring]);
-    for (size_t i = 0; i < offsetof(Slot, payload) + bytes; i += cache_line) __builtin_prefetch(next + i, 1);
+    for (size_t i = 0; i < offsetof(Slot, payload) + bytes; i += cache_line) prefetch_for_write(next + i);
   }
 
  private:
