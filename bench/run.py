@@ -19,7 +19,9 @@ sys.path.insert(0, str(HERE / "collective"))
 import launchers  # noqa: E402
 import machine  # noqa: E402
 import peers  # noqa: E402
+import report  # noqa: E402
 import tables  # noqa: E402
+from runs import Json  # noqa: E402
 
 INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
 
@@ -62,7 +64,7 @@ def ensure_intel(say: Callable[[str], None]) -> None:
         say("FAILED: Intel MPI could not be installed; going on without it")
 
 
-def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]) -> list[tables.Json]:
+def measure_declining(folder: Path, budget_ms: float, say: Callable[[str], None]) -> list[Json]:
     """What calls cost that Stretto sees and leaves to MPI: on one rank, and on two with acceleration off."""
     found = []
     for peer in launchers.PEERS:
@@ -130,10 +132,11 @@ def main() -> int:
     runs, failures = peers.measure(options)
     if not runs:
         sys.exit("bench: no run succeeded")
-    page, document = peers.report(options, runs, failures, declining, " ".join(["bench/run.py", *sys.argv[1:]]))
+    series = report.Series(runs, failures, declining, options.repeats, " ".join(["bench/run.py", *sys.argv[1:]]))
+    page, document = report.make(series)
     stem = ("peers" if args.peers_only else "collectives") + ("-quick" if args.quick else "")
     folder = (args.output or peers.results_folder()).resolve()
-    for path in peers.write(folder, stem, page, document):
+    for path in report.write(folder, stem, page, document):
         say(f"wrote {path.relative_to(launchers.ROOT) if path.is_relative_to(launchers.ROOT) else path}")
     say(f"{len(runs)} runs in {time.monotonic() - began:.0f} s" + (f", {len(failures)} FAILED" if failures else ""))
     wrong = sum(cell["wrong"] for cell in document["cells"])

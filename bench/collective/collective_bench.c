@@ -79,16 +79,16 @@ static void open_session(Session* session, const char* json) {
 }
 
 static void write_side(FILE* json, const char* name, const Times* times) {
-  fprintf(json, ",\"%s\":{\"median_us\":%.4f,\"p10_us\":%.4f}", name, times->median_us, times->p10_us);
+  fprintf(json, ",\"%s\":{\"median_us\":%.4f,\"p10_us\":%.4f}", name, times->median, times->p10);
 }
 
 static void report(const Session* session, Operation operation, size_t bytes, Mode mode, int one_side, const Point* point) {
   const char* mode_name = mode == mode_batch ? "batch" : "balanced";
   const Times *mpi = &point->side[side_mpi], *pmpi = &point->side[side_pmpi];
   printf("%-10s %9zu %-9s", operation_names[operation], bytes, mode_name);
-  if (one_side != side_pmpi) printf(" %11.2f %11.2f", mpi->median_us, mpi->p10_us);
-  if (one_side != side_mpi) printf(" %11.2f %11.2f", pmpi->median_us, pmpi->p10_us);
-  if (one_side == sides) printf(" %7.3f", mpi->median_us / pmpi->median_us);
+  if (one_side != side_pmpi) printf(" %11.2f %11.2f", mpi->median, mpi->p10);
+  if (one_side != side_mpi) printf(" %11.2f %11.2f", pmpi->median, pmpi->p10);
+  if (one_side == sides) printf(" %7.3f", mpi->median / pmpi->median);
   printf(" %6ux%u%s\n", point->samples, point->calls, point->wrong ? "  WRONG RESULTS" : "");
   fflush(stdout);
   if (!session->json) return;
@@ -96,7 +96,7 @@ static void report(const Session* session, Operation operation, size_t bytes, Mo
           operation_names[operation], bytes, session->ranks, mode_name);
   if (one_side != side_pmpi) write_side(session->json, "mpi", mpi);
   if (one_side != side_mpi) write_side(session->json, "pmpi", pmpi);
-  if (one_side == sides) fprintf(session->json, ",\"ratio\":%.4f", mpi->median_us / pmpi->median_us);
+  if (one_side == sides) fprintf(session->json, ",\"ratio\":%.4f", mpi->median / pmpi->median);
   fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"wrong\":%zu}\n", point->samples, point->calls, point->wrong);
   fflush(session->json);
 }

@@ -20,7 +20,7 @@ typedef struct {
 } Plan;
 
 typedef struct {
-  double median_us, p10_us;
+  double median, p10; /* in the unit of the values they are of; microseconds in a Point */
 } Times;
 
 typedef struct {

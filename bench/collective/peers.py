@@ -8,19 +8,19 @@ Writes bench/results/<machine>/collectives.md and .json (peers.md and .json with
 from __future__ import annotations
 
 import argparse
-import json
 import signal
+import statistics
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import goals
 import launchers
 import machine
+import report
 import tables
-from tables import Json
+from runs import Run, distances
 
 FULL_SIZES = "8,32,128,512,1K,4K,16K,64K,256K,1M,4M,16M,64M"
 QUICK_SIZES = "8,128,1K,16K,256K,4M"
@@ -84,116 +84,50 @@ def arguments(job: Job, options: Options) -> list[str]:
     return args if job.preload else [*args, "--side", "pmpi"]
 
 
-def measure(options: Options) -> tuple[list[tables.Run], list[str]]:
+def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
+    """Jobs without a run under the commonest placement of the cores: those are worth another try."""
+    apart = distances(runs)
+    if not apart:
+        return []
+    commonest = statistics.mode(sorted(apart.values()))
+    done = {(run.peer, run.config, run.stretto) for i, run in enumerate(runs) if apart.get(i) == commonest}
+    return [
+        job
+        for job in jobs
+        if job.ranks <= machine.cores() and (job.peer.key, job.config.name, job.preload is not None) not in done
+    ]
+
+
+def measure(options: Options) -> tuple[list[Run], list[str]]:
     """All runs that ended well, and a line for each that did not. An interrupt ends the series early."""
-    runs: list[tables.Run] = []
+    runs: list[Run] = []
     failures: list[str] = []
-    jobs = [job for _ in range(options.repeats) for job in plan(options)]
+    jobs = plan(options)
+    try:
+        for repeat in range(options.repeats):
+            _measure_each(jobs, f"{repeat + 1}/{options.repeats}", options, runs, failures)
+        for more in range(options.repeats + 1):
+            if lacking := _lacking(runs, jobs):
+                _measure_each(lacking, f"again {more + 1}", options, runs, failures)
+    except KeyboardInterrupt:
+        failures.append(f"interrupted after {len(runs)} of {options.repeats * len(jobs)} runs")
+        options.say(failures[-1])
+    return runs, failures
+
+
+def _measure_each(jobs: list[Job], turn: str, options: Options, runs: list[Run], failures: list[str]) -> None:
     for number, job in enumerate(jobs, 1):
         began = time.monotonic()
         try:
             lines = launchers.run(job.peer, job.config, job.ranks, machine.cores(), arguments(job, options), stretto=job.preload)
-            runs.append(tables.Run(job.peer.key, job.config.name, job.preload is not None, lines))
-            outcome = f"{time.monotonic() - began:.1f} s"
+            run = Run(job.peer.key, job.config.name, job.preload is not None, lines)
+            runs.append(run)
+            apart = f", cores {'/'.join(f'{hop:.0f}' for hop in run.hops())} ns apart" if run.pinned() else ""
+            outcome = f"{time.monotonic() - began:.1f} s{apart}"
         except launchers.RunFailed as why:
             failures.append(f"{job.title()}: {why}")
             outcome = f"FAILED: {why}"
-        except KeyboardInterrupt:
-            failures.append(f"interrupted after {number - 1} of {len(jobs)} runs")
-            options.say(failures[-1])
-            break
-        options.say(f"[{number}/{len(jobs)}] {job.title()}: {outcome}")
-    return runs, failures
-
-
-def _versions(runs: list[tables.Run]) -> dict[str, str]:
-    found = {run.peer: run.lines[0]["library"].split(" for ")[0].split(", package")[0] for run in runs}
-    return {peer: " ".join(text.replace("Version:", "").replace("Library ", "").split()) for peer, text in found.items()}
-
-
-def _settings_used(cells: list[tables.Cell], peers: dict[str, str]) -> str:
-    """How often each peer's settings were its best."""
-    lines = []
-    for peer, title in peers.items():
-        counts: dict[str, int] = {}
-        for cell in cells:
-            if peer in cell.peers:
-                name = cell.peers[peer].settings
-                counts[name] = counts.get(name, 0) + 1
-        lines.append(f"- {title}: " + ", ".join(f"{name} ({count} points)" for name, count in counts.items()))
-    return "\n".join(lines) + "\n"
-
-
-METHOD = """\
-Times are microseconds: medians over {repeats} run(s), each the median over its samples; **bold** is the best peer. Inputs are
-rewritten before every call. *Calls from a common start*: all ranks leave a barrier of the benchmark's own together; the
-time is from the last entry to the last exit (with more ranks than cores: from the first entry). *Back to back*: time per
-call of a batch with the root moving on, rewriting the inputs included. "/ best peer" is Stretto's time divided by the best
-peer's at its best settings; "/ PMPI in run" compares MPI_X with PMPI_X, called in turn within one run.
-"""
-
-
-def report(
-    options: Options, runs: list[tables.Run], failures: list[str], declining: list[Json], command: str
-) -> tuple[str, Json]:
-    """The Markdown page and the JSON document. `declining`: decline lines of collective_bench, with "host" and "how"."""
-    cells = tables.merge(runs)
-    versions = _versions(runs)
-    described = machine.describe()
-    hops = [hop for run in runs for hop in run.hops()]
-    if hops:
-        described["cache line from core to core"] = f"{min(hops):.0f} to {max(hops):.0f} ns during the runs"
-    verdicts = goals.judge(cells, declining) if options.preloads else []
-    page = ["# Collectives on one node" if options.preloads else "# The peers' collectives on one node", ""]
-    page += [f"- {key}: {value}" for key, value in described.items()]
-    page += [f"- command: `{command}`", "", METHOD.format(repeats=options.repeats)]
-    if verdicts:
-        page += ["## Goals", "", goals.markdown(verdicts)]
-    page += ["## Times", "", tables.markdown(cells, versions)]
-    if declining:
-        page += ["## What loaded but declining costs", "", declining_table(declining)]
-    page += ["## Settings that were best", "", _settings_used(cells, versions)]
-    if failures:
-        page += ["## Runs that failed", "", *[f"- {line}" for line in failures], ""]
-    document = {
-        "machine": described,
-        "command": command,
-        "versions": versions,
-        "repeats": options.repeats,
-        "goals": [verdict.as_json() for verdict in verdicts],
-        "cells": [cell.as_json() for cell in cells],
-        "declining": declining,
-        "failures": failures,
-    }
-    return "\n".join(page), document
-
-
-def declining_table(declining: list[Json]) -> str:
-    rows = [
-        f"| {d['host']} | {d['how']} | {d['call']} | {d['mpi_ns']:.0f} | {d['pmpi_ns']:.0f} | {d['extra_ns']:.0f} |"
-        for d in declining
-    ]
-    return "\n".join(["| MPI | ranks | call | MPI_X ns | PMPI_X ns | extra ns |", "|---|---|---|---:|---:|---:|", *rows]) + "\n"
-
-
-def _compact(document: Json) -> str:
-    """JSON with a line per cell, so that two results can be compared line by line."""
-    parts = []
-    for key, value in document.items():
-        if isinstance(value, list) and value:
-            body = "[\n  " + ",\n  ".join(json.dumps(item) for item in value) + "\n ]"
-        else:
-            body = json.dumps(value)
-        parts.append(f' "{key}": {body}')
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def write(folder: Path, stem: str, page: str, document: Json) -> list[Path]:
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{stem}.md", folder / f"{stem}.json"]
-    paths[0].write_text(page)
-    paths[1].write_text(_compact(document))
-    return paths
+        options.say(f"[{turn}, {number}/{len(jobs)}] {job.title()}: {outcome}")
 
 
 def results_folder() -> Path:
@@ -226,8 +160,9 @@ def main() -> int:
     if not runs:
         print("peers.py: no run succeeded", file=sys.stderr)
         return 1
-    page, document = report(options, runs, failures, [], "bench/collective/peers.py " + " ".join(sys.argv[1:]))
-    for path in write(results_folder(), "peers" if args.peers_only else "collectives", page, document):
+    series = report.Series(runs, failures, [], options.repeats, "bench/collective/peers.py " + " ".join(sys.argv[1:]))
+    page, document = report.make(series)
+    for path in report.write(results_folder(), "peers" if args.peers_only else "collectives", page, document):
         print(path.relative_to(launchers.ROOT))
     return 1 if failures else 0
 

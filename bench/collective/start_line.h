@@ -34,8 +34,8 @@ int start_line_wait(StartLine* line);
 /* Calls off the next race: the one for which this rank comes to the line next. By one rank. */
 void start_line_halt(StartLine* line);
 
-/* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of a few
- * tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */
+/* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of
+ * many tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */
 double start_line_hop_ns(StartLine* line, int rank);
 
 #endif

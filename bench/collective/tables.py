@@ -5,30 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from runs import Json, Run
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
-Json = dict[str, Any]
 _ORDER = ("allreduce", "reduce", "bcast", "barrier")
-
-
-@dataclass
-class Run:
-    """One run of collective_bench: its JSON lines, and what was run."""
-
-    peer: str
-    config: str
-    stretto: bool
-    lines: list[Json]
-
-    def points(self) -> Iterator[Json]:
-        return (line for line in self.lines if line["kind"] == "point")
-
-    def hops(self) -> list[float]:
-        return [line["ns"] for line in self.lines if line["kind"] == "hop"]
 
 
 @dataclass
@@ -50,9 +35,11 @@ class Key(NamedTuple):
     bytes: int
     ranks: int
     mode: str
+    apart_ns: int = 0  # how far apart the cores were (runs.distances); 0: ranks share cores
 
-    def reading_order(self) -> tuple[int, bool, int, int]:
-        return self.ranks, self.mode != "balanced" and self.ranks == 2, _ORDER.index(self.collective), self.bytes
+    def reading_order(self) -> tuple[int, int, bool, int, int]:
+        batch_apart = self.apart_ns > 0 and self.mode == "batch"
+        return self.ranks, self.apart_ns, batch_apart, _ORDER.index(self.collective), self.bytes
 
 
 @dataclass
@@ -64,6 +51,7 @@ class Cell:
     stretto: dict[str, Timing] = field(default_factory=dict)  # host MPI -> time
     in_run: dict[str, float] = field(default_factory=dict)  # host MPI -> MPI_X / PMPI_X within one run
     wrong: int = 0
+    missing: tuple[str, ...] = ()  # peers of the series without a time here: the best one is then not known
 
     @property
     def collective(self) -> str:
@@ -85,8 +73,9 @@ class Cell:
         return min(timing.us for timing in self.peers.values())
 
     def ratio(self, host: str) -> float | None:
-        """Stretto's time under that host against the best peer's."""
-        return self.stretto[host].us / self.best() if host in self.stretto and self.peers else None
+        """Stretto's time under that host against the best peer's; None unless all peers were measured."""
+        known = host in self.stretto and self.peers and not self.missing
+        return self.stretto[host].us / self.best() if known else None
 
     def as_json(self) -> Json:
         return {
@@ -111,20 +100,29 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def merge(runs: Iterable[Run]) -> list[Cell]:
-    """Cells in reading order. A peer's time at a point is that of its best settings there."""
+def merge(runs: list[Run], apart: dict[int, int]) -> list[Cell]:
+    """Cells in reading order. A peer's time at a point is that of its best settings there.
+
+    `apart`: runs.distances. Runs on pinned cores that are not in it are left out.
+    """
     times: dict[Key, dict[Series, list[Json]]] = defaultdict(lambda: defaultdict(list))
     ratios: dict[tuple[Key, str], list[float]] = defaultdict(list)
     wrong: dict[Key, int] = defaultdict(int)
-    for run in runs:
+    for index, run in enumerate(runs):
+        if run.pinned() and index not in apart:
+            continue
         for point in run.points():
-            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"])
+            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"], apart.get(index, 0))
             side = "mpi" if run.stretto else "pmpi"
             times[key][run.peer, run.config, run.stretto].append(point[side])
             wrong[key] += point["wrong"]
             if run.stretto:
                 ratios[key, run.peer].append(point["ratio"])
-    return [_cell(key, times[key], ratios, wrong[key]) for key in sorted(times, key=Key.reading_order)]
+    cells = [_cell(key, times[key], ratios, wrong[key]) for key in sorted(times, key=Key.reading_order)]
+    peers = {run.peer for run in runs if not run.stretto}
+    for cell in cells:
+        cell.missing = tuple(sorted(peers - set(cell.peers)))
+    return cells
 
 
 def _cell(key: Key, times: dict[Series, list[Json]], ratios: dict[tuple[Key, str], list[float]], wrong: int) -> Cell:
@@ -180,28 +178,26 @@ def any_stretto(cell: Cell) -> bool:
 
 
 def markdown(cells: list[Cell], peers: dict[str, str]) -> str:
-    """One table for each rank count and mode. `peers`: key -> title."""
+    """One table for each rank count, mode and distance of the cores. `peers`: key -> title."""
     parts = []
-    groups: dict[tuple[int, str], list[Cell]] = defaultdict(list)
+    groups: dict[str, list[Cell]] = defaultdict(list)
     for cell in cells:
         groups[_group(cell, cells)].append(cell)
-    for (ranks, how), members in groups.items():
+    for title, members in groups.items():
         head = ["collective", "size", *peers.values()]
         if any(map(any_stretto, members)):
             for host in HOSTS:
                 head += [f"Stretto on {peers.get(host, host)}", "/ best peer", "/ PMPI in run"]
         rule = ["---", "---:"] + ["---:"] * (len(head) - 2)
-        lines = [f"### {ranks} ranks, {how}", "", "| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
+        lines = [f"### {title}", "", "| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
         parts.append("\n".join(lines + [_row(cell, peers) for cell in members]))
     return "\n\n".join(parts) + "\n"
 
 
-def _group(cell: Cell, cells: list[Cell]) -> tuple[int, str]:
-    """At a rank count that mixes modes by size (more ranks than cores), one table holds both."""
-    modes: dict[str, set[tuple[str, int]]] = defaultdict(set)
-    for other in cells:
-        if other.ranks == cell.ranks:
-            modes[other.mode].add((other.collective, other.bytes))
-    if len(modes) == 2 and not modes["batch"] & modes["balanced"]:
-        return cell.ranks, "batches up to 16 KiB, single calls above"
-    return cell.ranks, "calls from a common start" if cell.mode == "balanced" else "calls back to back"
+def _group(cell: Cell, cells: list[Cell]) -> str:
+    """The title of the cell's table. Where ranks share cores, one table holds both modes, chosen by size."""
+    if cell.key.apart_ns == 0 and any(other.mode == "batch" and other.ranks == cell.ranks for other in cells):
+        return f"{cell.ranks} ranks on fewer cores, batches up to 16 KiB, single calls above"
+    how = "calls from a common start" if cell.mode == "balanced" else "calls back to back"
+    apart = f", cores {cell.key.apart_ns} ns apart" if cell.key.apart_ns else ""
+    return f"{cell.ranks} ranks{apart}, {how}"

@@ -10,6 +10,7 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/operands.hpp"
+#include "trace/stopwatch.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -72,6 +73,7 @@ Communicator* look_up(MPI_Comm comm) {
   int found = 0;
   if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
   if (found) return communicator;
+  trace::takes_long();
   communicator = make(comm);
   if (communicator != nullptr) mpi().Comm_set_attr(comm, c.keyval, communicator);
   return communicator;
@@ -182,7 +184,7 @@ bool run_packed(Entry& entry, const Reduction& r, const Layout& layout, Request&
   return true;
 }
 
-bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& call) {
+bool run_reduction(Entry& entry, const Reduction& r, Request request, Call& call) {
   Layout layout;
   if (r.count < 0 || !describe(r.type, &layout)) return decline(call, Reason::invalid_arguments);
   request.count = size_t(r.count);

@@ -12,15 +12,17 @@ namespace stretto::trace {
 
 struct Stopwatch {
   static constexpr uint32_t sample_every = 64;
-  uint64_t begin = 0;  // when the clock was first read in the present call; 0: not yet
+  uint64_t begin = 0;        // when the clock was first read in the present call; 0: not yet
+  bool is_long = false;      // the present call takes long
   uint32_t calls = 0;
-  uint64_t typical[4] = {};  // what a short call of each kind took when last sampled
+  uint64_t typical[4] = {};  // what a short call of each kind took when last sampled; 0: none was
 };
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local Stopwatch stopwatch;
 
 // From here on the present call is worth timing.
 inline void takes_long() {
+  stopwatch.is_long = true;
   if (stopwatch.begin == 0) stopwatch.begin = ticks();
 }
 
@@ -28,20 +30,28 @@ inline void takes_long() {
 class Timing {
  public:
   explicit Timing(uint32_t kind)
-      : kind_(kind), outer_(stopwatch.begin), sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0) {
+      : kind_(kind),
+        outer_begin_(stopwatch.begin),
+        outer_long_(stopwatch.is_long),
+        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 || stopwatch.typical[kind] == 0) {
     stopwatch.begin = sampled_ ? ticks() : 0;
+    stopwatch.is_long = false;
   }
   // Ends it: ticks spent, measured or typical.
   uint64_t stop() {
-    uint64_t spent = stopwatch.begin ? ticks() - stopwatch.begin : stopwatch.typical[kind_];
-    if (sampled_ && (stopwatch.typical[kind_] == 0 || spent < 4 * stopwatch.typical[kind_])) stopwatch.typical[kind_] = spent;
-    stopwatch.begin = outer_;
+    uint64_t& typical = stopwatch.typical[kind_];
+    uint64_t spent = stopwatch.begin ? ticks() - stopwatch.begin : typical;
+    // A sample that the scheduler interrupted must not speak for the calls that follow: it counts twice the former at most.
+    if (sampled_ && !stopwatch.is_long) typical = typical != 0 && spent > 2 * typical ? 2 * typical : spent;
+    stopwatch.begin = outer_begin_;
+    stopwatch.is_long = outer_long_;
     return spent;
   }
 
  private:
   const uint32_t kind_;
-  const uint64_t outer_;
+  const uint64_t outer_begin_;
+  const bool outer_long_;
   const bool sampled_;
 };
 

@@ -1,0 +1,119 @@
+"""The result of a series as a Markdown page and a JSON document."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import goals
+import machine
+import tables
+from runs import Json, Run, distances
+
+
+def _versions(runs: list[Run]) -> dict[str, str]:
+    found = {run.peer: run.lines[0]["library"].split(" for ")[0].split(", package")[0] for run in runs}
+    return {peer: " ".join(text.replace("Version:", "").replace("Library ", "").split()) for peer, text in found.items()}
+
+
+def _settings_used(cells: list[tables.Cell], peers: dict[str, str]) -> str:
+    """How often each peer's settings were its best."""
+    lines = []
+    for peer, title in peers.items():
+        counts: dict[str, int] = {}
+        for cell in cells:
+            if peer in cell.peers:
+                name = cell.peers[peer].settings
+                counts[name] = counts.get(name, 0) + 1
+        lines.append(f"- {title}: " + ", ".join(f"{name} ({count} points)" for name, count in counts.items()))
+    return "\n".join(lines) + "\n"
+
+
+METHOD = """\
+Times are microseconds: medians over {repeats} repeat(s), each the median over its samples; **bold** is the best peer. Inputs are
+rewritten before every call. *Calls from a common start*: all ranks leave a barrier of the benchmark's own together; the
+time is from the last entry to the last exit (with more ranks than cores: from the first entry). *Back to back*: time per
+call of a batch with the root moving on, rewriting the inputs included. "/ best peer" is Stretto's time divided by the best
+peer's at its best settings; "/ PMPI in run" compares MPI_X with PMPI_X, called in turn within one run. *Cores N ns apart*: how
+long a cache line takes between them, measured in every run; on a virtual machine it changes, and only equals are compared.
+"""
+
+
+@dataclass
+class Series:
+    """What was measured. `declining`: decline lines of collective_bench, with "host" and "how"."""
+
+    runs: list[Run]
+    failures: list[str]
+    declining: list[Json]
+    repeats: int
+    command: str
+
+    def with_stretto(self) -> bool:
+        return any(run.stretto for run in self.runs)
+
+
+def make(series: Series) -> tuple[str, Json]:
+    """The Markdown page and the JSON document."""
+    apart = distances(series.runs)
+    cells = tables.merge(series.runs, apart)
+    verdicts = goals.judge(cells, series.declining) if series.with_stretto() else []
+    described, versions = machine.describe(), _versions(series.runs)
+    notes = [*series.failures, *_moved(series.runs, apart)]
+    page = ["# Collectives on one node" if verdicts else "# The peers' collectives on one node", ""]
+    page += [f"- {key}: {value}" for key, value in described.items()]
+    page += [f"- command: `{series.command}`", "", METHOD.format(repeats=series.repeats)]
+    if verdicts:
+        page += ["## Goals", "", goals.markdown(verdicts)]
+    page += ["## Times", "", tables.markdown(cells, versions)]
+    if series.declining:
+        page += ["## What loaded but declining costs", "", declining_table(series.declining)]
+    page += ["## Settings that were best", "", _settings_used(cells, versions)]
+    if notes:
+        page += ["## Runs that failed or do not count", "", *[f"- {line}" for line in notes], ""]
+    document = {
+        "machine": described,
+        "command": series.command,
+        "versions": versions,
+        "repeats": series.repeats,
+        "goals": [verdict.as_json() for verdict in verdicts],
+        "cells": [cell.as_json() for cell in cells],
+        "declining": series.declining,
+        "notes": notes,
+    }
+    return "\n".join(page), document
+
+
+def _moved(runs: list[Run], apart: dict[int, int]) -> list[str]:
+    moved = sum(run.pinned() and index not in apart for index, run in enumerate(runs))
+    return [f"{moved} of {len(runs)} runs left out: the cores moved meanwhile"] if moved else []
+
+
+def declining_table(declining: list[Json]) -> str:
+    """10th percentiles over blocks of calls. Where ranks meet, the difference drowns in their waiting on a busy machine."""
+    rows = [
+        f"| {d['host']} | {d['how']} | {d['call']} | {d['mpi_ns']:.0f} | {d['pmpi_ns']:.0f} | {d['extra_ns']:.0f} |"
+        for d in declining
+    ]
+    return "\n".join(["| MPI | ranks | call | MPI_X ns | PMPI_X ns | extra ns |", "|---|---|---|---:|---:|---:|", *rows]) + "\n"
+
+
+def _compact(document: Json) -> str:
+    """JSON with a line per cell, so that two results can be compared line by line."""
+    parts = []
+    for key, value in document.items():
+        if isinstance(value, list) and value:
+            body = "[\n  " + ",\n  ".join(json.dumps(item) for item in value) + "\n ]"
+        else:
+            body = json.dumps(value)
+        parts.append(f' "{key}": {body}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def write(folder: Path, stem: str, page: str, document: Json) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{stem}.md", folder / f"{stem}.json"]
+    paths[0].write_text(page)
+    paths[1].write_text(_compact(document))
+    return paths
