@@ -80,7 +80,8 @@ class Demo:
         losses, summary, log = (self.folder / name for name in ("losses.json", "summary.json", "log"))
         for file in (losses, summary):
             file.unlink(missing_ok=True)
-        words = [str(HERE / "train.py"), "--losses-out", str(losses), "--images", str(self.options.images * ranks // self.options.ranks)]
+        images = self.options.images * ranks // self.options.ranks
+        words = [str(HERE / "train.py"), "--losses-out", str(losses), "--images", str(images)]
         command = self.mpi.launch(ranks, *words, "--backend", self.options.backend)
         if accelerated:
             command = [self.stretto, "run", "--summary", str(summary), "--", *command]
@@ -126,9 +127,8 @@ def show_times(plain: list[Run], accelerated: list[Run]) -> None:
 def show_share(accelerated: list[Run]) -> bool:
     """Whether gradients really went through Stretto."""
     collectives = accelerated[-1].summary.get("collectives", {})
-    print("\n  taken over by Stretto: " + ", ".join(
-        f"{name} {one['accelerated_share']:.0%} of {one['calls']} calls" for name, one in collectives.items()
-    ))
+    shares = [f"{name} {one['accelerated_share']:.0%} of {one['calls']} calls" for name, one in collectives.items()]
+    print(f"\n  taken over by Stretto: {', '.join(shares)}")
     return collectives.get("Allreduce", {}).get("accelerated_share", 0) > 0.9
 
 
@@ -145,10 +145,12 @@ def verdicts(four: tuple[list[Run], list[Run]], two: tuple[list[Run], list[Run]]
 
 def show(demo: Demo, options: argparse.Namespace) -> int:
     settings = "at its best known settings" if options.tuned else "at its own default settings"
-    print(f"Training with {options.ranks} ranks on {len(os.sched_getaffinity(0))} CPUs, {demo.mpi.family} {settings}:", flush=True)
+    cpus = len(os.sched_getaffinity(0))
+    print(f"Training with {options.ranks} ranks on {cpus} CPUs, {demo.mpi.family} {settings}:", flush=True)
     four = demo.pairs(options.ranks, options.repeats)
     about = four[0][0].training
-    print(f"  ({about['mpi']}, {about['model']}, {about['images']}, {about['gradient_bytes'] / 2**20:.1f} MiB of gradients a step)")
+    size = about["gradient_bytes"] / 2**20
+    print(f"  ({about['mpi']}, {about['model']}, {about['images']}, {size:.1f} MiB of gradients a step)")
     show_losses(four[0][0], four[1][0])
     show_times(*four)
     taken = show_share(four[1])

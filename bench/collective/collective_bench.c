@@ -89,7 +89,7 @@ static void report(const Session* session, Operation operation, size_t bytes, Mo
   if (one_side != side_pmpi) printf(" %11.2f %11.2f", mpi->median, mpi->p10);
   if (one_side != side_mpi) printf(" %11.2f %11.2f", pmpi->median, pmpi->p10);
   if (one_side == sides) printf(" %7.3f", mpi->median / pmpi->median);
-  printf(" %6ux%u%s\n", point->samples, point->calls, point->wrong ? "  WRONG RESULTS" : "");
+  printf(" %7.0f %6ux%u%s\n", point->hop_ns[1], point->samples, point->calls, point->wrong ? "  WRONG RESULTS" : "");
   fflush(stdout);
   if (!session->json) return;
   fprintf(session->json, "{\"kind\":\"point\",\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"mode\":\"%s\"",
@@ -97,7 +97,8 @@ static void report(const Session* session, Operation operation, size_t bytes, Mo
   if (one_side != side_pmpi) write_side(session->json, "mpi", mpi);
   if (one_side != side_mpi) write_side(session->json, "pmpi", pmpi);
   if (one_side == sides) fprintf(session->json, ",\"ratio\":%.4f", mpi->median / pmpi->median);
-  fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"wrong\":%zu}\n", point->samples, point->calls, point->wrong);
+  fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"hop_ns\":[%.1f,%.1f],\"wrong\":%zu}\n", point->samples, point->calls,
+          point->hop_ns[0], point->hop_ns[1], point->wrong);
   fflush(session->json);
 }
 
@@ -105,7 +106,7 @@ static void write_header(int one_side) {
   printf("%-10s %9s %-9s", "collective", "bytes", "mode");
   if (one_side != side_pmpi) printf(" %11s %11s", "MPI us", "p10");
   if (one_side != side_mpi) printf(" %11s %11s", "PMPI us", "p10");
-  printf("%s samples\n", one_side == sides ? "   ratio" : "");
+  printf("%s  hop ns samples\n", one_side == sides ? "   ratio" : "");
 }
 
 /* Returns how many points had wrong results, or -1 when a point could not be measured. */
@@ -129,14 +130,6 @@ static int measure_all(const Session* session, const Options* options, Data* dat
   return wrong;
 }
 
-/* Before the points and after them: a virtual machine's cores may move meanwhile. */
-static void report_hop(const Session* session, StartLine* line) {
-  double hop = start_line_hop_ns(line, session->rank);
-  if (session->rank != 0 || hop == 0) return;
-  printf("# a cache line takes %.0f ns from core to core\n", hop);
-  if (session->json) fprintf(session->json, "{\"kind\":\"hop\",\"ns\":%.1f}\n", hop);
-}
-
 static int fail(const Session* session, const char* why) {
   if (session->rank == 0) fprintf(stderr, "collective_bench: %s\n", why);
   return 2;
@@ -153,9 +146,7 @@ static int compare_collectives(const Session* session, Options* options) {
   int failed = data_open(&data, MPI_COMM_WORLD, most) != 0, wrong = -1;
   data.in_place = options->in_place;
   PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-  report_hop(session, &line);
   if (!failed) wrong = measure_all(session, options, &data, &line);
-  report_hop(session, &line);
   data_close(&data);
   start_line_close(&line);
   if (wrong < 0) return fail(session, "no memory for the buffers");

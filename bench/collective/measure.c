@@ -189,7 +189,9 @@ int measure(Operation operation, size_t bytes, Mode mode, const Plan* plan, Data
   if (mode == mode_batch) run.calls = batch_calls(&run);
   point->calls = run.calls;
   const unsigned samples = clamp(plan->budget_ms * 1e6 / pair_ns(&run, 2), plan->least, 4000);
+  point->hop_ns[0] = start_line_hop_ns(line, data->rank);
   int failed = take_samples(&run, samples, point);
+  point->hop_ns[1] = start_line_hop_ns(line, data->rank);
   check(&run);
   unsigned long long wrong = run.wrong;
   PMPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, data->comm);

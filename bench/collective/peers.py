@@ -12,6 +12,7 @@ import signal
 import statistics
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,17 +86,19 @@ def arguments(job: Job, options: Options) -> list[str]:
 
 
 def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
-    """Jobs without a run under the commonest placement of the cores: those are worth another try."""
+    """Pinned jobs with a point not yet measured under the commonest placement of the cores: worth another try."""
     apart = distances(runs)
     if not apart:
         return []
     commonest = statistics.mode(sorted(apart.values()))
-    done = {(run.peer, run.config, run.stretto) for i, run in enumerate(runs) if apart.get(i) == commonest}
-    return [
-        job
-        for job in jobs
-        if job.ranks <= machine.cores() and (job.peer.key, job.config.name, job.preload is not None) not in done
-    ]
+    done: dict[tuple[str, str, bool], set[tuple[str, int, str]]] = defaultdict(set)
+    for (r, p), where in apart.items():
+        run, point = runs[r], runs[r].points()[p]
+        if where == commonest:
+            done[run.peer, run.config, run.stretto].add((point["collective"], point["bytes"], point["mode"]))
+    every = set().union(*done.values())
+    pinned = [job for job in jobs if job.ranks <= machine.cores()]
+    return [job for job in pinned if done[job.peer.key, job.config.name, job.preload is not None] != every]
 
 
 def measure(options: Options) -> tuple[list[Run], list[str]]:
@@ -120,10 +123,8 @@ def _measure_each(jobs: list[Job], turn: str, options: Options, runs: list[Run],
         began = time.monotonic()
         try:
             lines = launchers.run(job.peer, job.config, job.ranks, machine.cores(), arguments(job, options), stretto=job.preload)
-            run = Run(job.peer.key, job.config.name, job.preload is not None, lines)
-            runs.append(run)
-            apart = f", cores {'/'.join(f'{hop:.0f}' for hop in run.hops())} ns apart" if run.pinned() else ""
-            outcome = f"{time.monotonic() - began:.1f} s{apart}"
+            runs.append(Run(job.peer.key, job.config.name, job.preload is not None, lines))
+            outcome = f"{time.monotonic() - began:.1f} s"
         except launchers.RunFailed as why:
             failures.append(f"{job.title()}: {why}")
             outcome = f"FAILED: {why}"

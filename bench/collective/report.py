@@ -9,7 +9,7 @@ from pathlib import Path
 import goals
 import machine
 import tables
-from runs import Json, Run, distances
+from runs import Json, Place, Run, distances, pinned
 
 
 def _versions(runs: list[Run]) -> dict[str, str]:
@@ -36,7 +36,7 @@ rewritten before every call. *Calls from a common start*: all ranks leave a barr
 time is from the last entry to the last exit (with more ranks than cores: from the first entry). *Back to back*: time per
 call of a batch with the root moving on, rewriting the inputs included. "/ best peer" is Stretto's time divided by the best
 peer's at its best settings; "/ PMPI in run" compares MPI_X with PMPI_X, called in turn within one run. *Cores N ns apart*: how
-long a cache line takes between them, measured in every run; on a virtual machine it changes, and only equals are compared.
+long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
 """
 
 
@@ -71,7 +71,7 @@ def make(series: Series) -> tuple[str, Json]:
         page += ["## What loaded but declining costs", "", declining_table(series.declining)]
     page += ["## Settings that were best", "", _settings_used(cells, versions)]
     if notes:
-        page += ["## Runs that failed or do not count", "", *[f"- {line}" for line in notes], ""]
+        page += ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""]
     document = {
         "machine": described,
         "command": series.command,
@@ -85,9 +85,10 @@ def make(series: Series) -> tuple[str, Json]:
     return "\n".join(page), document
 
 
-def _moved(runs: list[Run], apart: dict[int, int]) -> list[str]:
-    moved = sum(run.pinned() and index not in apart for index, run in enumerate(runs))
-    return [f"{moved} of {len(runs)} runs left out: the cores moved meanwhile"] if moved else []
+def _moved(runs: list[Run], apart: dict[Place, int]) -> list[str]:
+    places = [(r, p) for r, run in enumerate(runs) for p, point in enumerate(run.points()) if pinned(point)]
+    moved = sum(place not in apart for place in places)
+    return [f"{moved} of {len(places)} pinned points left out: the cores moved meanwhile"] if moved else []
 
 
 def declining_table(declining: list[Json]) -> str:

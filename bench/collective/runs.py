@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,34 +19,38 @@ class Run:
     stretto: bool
     lines: list[Json]
 
-    def points(self) -> Iterator[Json]:
-        return (line for line in self.lines if line["kind"] == "point")
-
-    def pinned(self) -> bool:
-        """Whether each rank had a core, and their distance was measured."""
-        return bool(self.hops())
-
-    def hops(self) -> list[float]:
-        """Nanoseconds for a cache line from core to core, before the points and after."""
-        return [line["ns"] for line in self.lines if line["kind"] == "hop"]
-
-    def settled_hop(self) -> float | None:
-        """None when the cores moved during the run."""
-        hops = self.hops()
-        return min(hops) if hops and max(hops) < _SAME * min(hops) else None
+    def points(self) -> list[Json]:
+        return [line for line in self.lines if line["kind"] == "point"]
 
 
-def distances(runs: list[Run]) -> dict[int, int]:
-    """Index of each settled pinned run -> how far apart its cores were, in ns, the same number for the same placement.
+def pinned(point: Json) -> bool:
+    """Whether each rank had a core, and their distance was measured."""
+    return bool(max(point["hop_ns"]) > 0)
+
+
+def settled_hop(point: Json) -> float | None:
+    """Nanoseconds for a cache line from core to core; None when the cores moved while the point was measured."""
+    least, most = sorted(point["hop_ns"])
+    return least if least > 0 and most < _SAME * least else None
+
+
+Place = tuple[int, int]  # of a point: index of its run, index in the run
+
+
+def distances(runs: list[Run]) -> dict[Place, int]:
+    """Each settled pinned point -> how far apart its cores were, in ns, the same number for the same placement.
 
     A hypervisor may run two virtual cores on one physical core, in one L3 or in two, and change that at any time; times
-    of small messages differ severalfold between these. Only runs of one placement may be compared.
+    of small messages differ severalfold between these. Only points of one placement may be compared. Placements seen
+    at less than a tenth of the points are left out.
     """
-    hops = sorted((hop, index) for index, run in enumerate(runs) if (hop := run.settled_hop()) is not None)
-    groups: list[list[tuple[float, int]]] = []
-    for hop, index in hops:
+    places = ((settled_hop(point), (r, p)) for r, run in enumerate(runs) for p, point in enumerate(run.points()))
+    hops = sorted((hop, place) for hop, place in places if hop is not None)
+    groups: list[list[tuple[float, Place]]] = []
+    for hop, place in hops:
         if groups and hop < _SAME * groups[-1][0][0]:
-            groups[-1].append((hop, index))
+            groups[-1].append((hop, place))
         else:
-            groups.append([(hop, index)])
-    return {index: round(statistics.median(hop for hop, _ in group)) for group in groups for _, index in group}
+            groups.append([(hop, place)])
+    groups = [group for group in groups if 10 * len(group) >= len(hops)]
+    return {place: round(statistics.median(hop for hop, _ in group)) for group in groups for _, place in group}

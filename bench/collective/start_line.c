@@ -4,7 +4,7 @@
 
 #include "ticks.h"
 
-enum { polls_before_yield = 100, polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries = 200 };
+enum { polls_before_yield = 100, polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries = 40 };
 
 static void relax(void) {
 #if defined(__x86_64__)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runs import Json, Run
+from runs import Json, Place, Run, pinned
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
@@ -100,19 +100,19 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
-def merge(runs: list[Run], apart: dict[int, int]) -> list[Cell]:
+def merge(runs: list[Run], apart: dict[Place, int]) -> list[Cell]:
     """Cells in reading order. A peer's time at a point is that of its best settings there.
 
-    `apart`: runs.distances. Runs on pinned cores that are not in it are left out.
+    `apart`: runs.distances. Points on pinned cores that are not in it are left out.
     """
     times: dict[Key, dict[Series, list[Json]]] = defaultdict(lambda: defaultdict(list))
     ratios: dict[tuple[Key, str], list[float]] = defaultdict(list)
     wrong: dict[Key, int] = defaultdict(int)
     for index, run in enumerate(runs):
-        if run.pinned() and index not in apart:
-            continue
-        for point in run.points():
-            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"], apart.get(index, 0))
+        for number, point in enumerate(run.points()):
+            if pinned(point) and (index, number) not in apart:
+                continue
+            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"], apart.get((index, number), 0))
             side = "mpi" if run.stretto else "pmpi"
             times[key][run.peer, run.config, run.stretto].append(point[side])
             wrong[key] += point["wrong"]

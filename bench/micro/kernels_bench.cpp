@@ -68,7 +68,9 @@ void bench_reduce(benchmark::State& state, Op op, Type type, int p) {
 
 constexpr size_t kib = 1024, mib = 1024 * kib;
 
-void all_sizes(benchmark::internal::Benchmark* bench) { bench->Arg(16 * kib)->Arg(256 * kib)->Arg(4 * mib)->Arg(64 * mib); }
+void all_sizes(benchmark::internal::Benchmark* bench) {
+  bench->Arg(16 * kib)->Arg(256 * kib)->Arg(4 * mib)->Arg(64 * mib);
+}
 
 // Every pair once where its data sit in the second-level cache: shows which ones are not vectorised well.
 void register_all_pairs() {

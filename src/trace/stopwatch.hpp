@@ -12,8 +12,8 @@ namespace stretto::trace {
 
 struct Stopwatch {
   static constexpr uint32_t sample_every = 64;
-  uint64_t begin = 0;        // when the clock was first read in the present call; 0: not yet
-  bool is_long = false;      // the present call takes long
+  uint64_t begin = 0;    // when the clock was first read in the present call; 0: not yet
+  bool is_long = false;  // the present call takes long
   uint32_t calls = 0;
   uint64_t typical[4] = {};  // what a short call of each kind took when last sampled; 0: none was
 };

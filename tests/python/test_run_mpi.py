@@ -41,7 +41,7 @@ def mpi(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("OMPI_MCA_pml", "ob1")
     monkeypatch.setenv("OMPI_MCA_btl", "self,sm")
     monkeypatch.setenv("MPIR_CVAR_DEVICE_COLLECTIVES", "none")
-    monkeypatch.delenv("STRETTO_ROOT", raising=False)
+    monkeypatch.delenv("CHECKOUT_ROOT", raising=False)
     return name
 
 

@@ -23,13 +23,13 @@ def say(message: str) -> None:
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for everything `./dev` starts: the checkout's tools first on PATH, STRETTO_ROOT set.
+    """The environment for everything `./dev` starts: the checkout's tools first on PATH, CHECKOUT_ROOT set.
 
     Open MPI refuses to run as root unless told so; the tests and the benchmarks of a checkout may.
     """
     env = dict(os.environ)
     env["PATH"] = f"{VENV / 'bin'}{os.pathsep}{env.get('PATH', os.defpath)}"
-    env["STRETTO_ROOT"] = str(ROOT)
+    env["CHECKOUT_ROOT"] = str(ROOT)
     env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
     if os.geteuid() == 0:
         env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"

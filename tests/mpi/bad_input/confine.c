@@ -40,10 +40,14 @@ static void limit(int resource, const char* bytes) {
 int main(int argc, char** argv) {
   int i = 1;
   for (; i < argc && strncmp(argv[i], "--", 2) == 0; ++i) {
-    if (!strcmp(argv[i], "--deny-memfd")) deny(SYS_memfd_create);
-    else if (!strcmp(argv[i], "--deny-cma")) deny(SYS_process_vm_readv), deny(SYS_process_vm_writev);
-    else if (!strcmp(argv[i], "--limit-file")) limit(RLIMIT_FSIZE, argv[++i]);
-    else if (!strcmp(argv[i], "--limit-memory")) limit(RLIMIT_AS, argv[++i]);
+    if (!strcmp(argv[i], "--deny-memfd"))
+      deny(SYS_memfd_create);
+    else if (!strcmp(argv[i], "--deny-cma"))
+      deny(SYS_process_vm_readv), deny(SYS_process_vm_writev);
+    else if (!strcmp(argv[i], "--limit-file"))
+      limit(RLIMIT_FSIZE, argv[++i]);
+    else if (!strcmp(argv[i], "--limit-memory"))
+      limit(RLIMIT_AS, argv[++i]);
   }
   if (i < argc) execvp(argv[i], argv + i);
   perror("confine");

@@ -3,6 +3,7 @@ and the count of what passed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(os.environ.pop("STRETTO_ROOT", Path(__file__).resolve().parents[3]))  # popped: no setting of Stretto's
+ROOT = Path(os.environ.pop("CHECKOUT_ROOT", Path(__file__).resolve().parents[3]))  # popped: no setting of Stretto's
 STRETTO = ROOT / ".venv" / "bin" / "stretto"
 BUILD = ROOT / "build" / "mpi-tests"
 QUICK = "quick" in sys.argv[1:] or bool(os.environ.get("QUICK"))
@@ -98,7 +99,7 @@ class Job:
 
     def __init__(self, command: list[str], environment: dict[str, str], cwd: Path | None = None, prefix: Iterable[str] = ()):
         self.tag = uuid.uuid4().hex
-        self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self._out, self._err = (os.fdopen(os.memfd_create(name), "w+b") for name in ("out", "err"))
         self._begin = time.monotonic()
         self.process = subprocess.Popen(
             [*prefix, *command],
@@ -112,7 +113,7 @@ class Job:
 
     def processes(self) -> list[int]:
         """The living processes of the job, launcher and ranks, this command included."""
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self._mine(pid)]
+        return [pid for pid in (int(path.name) for path in Path("/proc").glob("[0-9]*")) if self._mine(pid)]
 
     def _mine(self, pid: int) -> bool:
         try:
@@ -136,10 +137,8 @@ class Job:
     def kill(self) -> None:
         for number in (signal.SIGTERM, signal.SIGKILL):
             for pid in self.processes():
-                try:
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, number)
-                except ProcessLookupError:
-                    pass
             deadline = time.monotonic() + 3
             while self.processes() and time.monotonic() < deadline:
                 time.sleep(0.05)

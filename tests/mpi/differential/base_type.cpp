@@ -25,8 +25,10 @@ void store(unsigned char* to, T value) {
 
 template <class T>
 constexpr double epsilon() {
-  if constexpr (std::is_same_v<T, Quad>) return 0x1p-112;
-  else return double(std::numeric_limits<T>::epsilon());
+  if constexpr (std::is_same_v<T, Quad>)
+    return 0x1p-112;
+  else
+    return double(std::numeric_limits<T>::epsilon());
 }
 
 // How many bytes of T carry its value: x87's long double has ten.
@@ -36,7 +38,9 @@ constexpr size_t value_bytes() {
 }
 
 template <class T>
-T absolute(T x) { return x < 0 ? -x : x; }
+T absolute(T x) {
+  return x < 0 ? -x : x;
+}
 
 template <class T>
 void draw_integer(Random& random, bool, unsigned char* to) {
@@ -45,7 +49,9 @@ void draw_integer(Random& random, bool, unsigned char* to) {
 }
 
 template <class T>
-void draw_logical(Random& random, bool, unsigned char* to) { store<T>(to, T(random.below(2))); }
+void draw_logical(Random& random, bool, unsigned char* to) {
+  store<T>(to, T(random.below(2)));
+}
 
 template <class T>
 T draw_real(Random& random, bool product) {
@@ -54,7 +60,9 @@ T draw_real(Random& random, bool product) {
 }
 
 template <class T>
-void draw_floating(Random& random, bool product, unsigned char* to) { store(to, draw_real<T>(random, product)); }
+void draw_floating(Random& random, bool product, unsigned char* to) {
+  store(to, draw_real<T>(random, product));
+}
 
 template <class T>
 void draw_complex(Random& random, bool product, unsigned char* to) {
@@ -68,7 +76,9 @@ void draw_pair(Random& random, bool, unsigned char* to) {
   store(to + offsetof(Pair, index), decltype(Pair::index)(random.below(100)));
 }
 
-bool close_exact(const unsigned char*, const unsigned char*, const unsigned char*, double) { return false; }
+bool close_exact(const unsigned char*, const unsigned char*, const unsigned char*, double) {
+  return false;
+}
 
 template <class T>
 bool close_logical(const unsigned char* a, const unsigned char* b, const unsigned char*, double) {
@@ -92,7 +102,9 @@ bool close_complex(const unsigned char* a, const unsigned char* b, const unsigne
 }
 
 template <class T>
-void magnitude_floating(const unsigned char* from, unsigned char* to) { store(to, absolute(load<T>(from))); }
+void magnitude_floating(const unsigned char* from, unsigned char* to) {
+  store(to, absolute(load<T>(from)));
+}
 
 template <class T>
 void magnitude_complex(const unsigned char* from, unsigned char* to) {
@@ -118,7 +130,8 @@ class Table {
 
   template <class T>
   void integer(const char* name, MPI_Datatype handle) {
-    add({name, handle, sizeof(T), Family::integer, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr, choose_integer<T>}, sizeof(T));
+    add({name, handle, sizeof(T), Family::integer, {{0, sizeof(T)}}, draw_integer<T>, close_exact, nullptr, choose_integer<T>},
+        sizeof(T));
   }
   template <class T>
   void opaque(const char* name, MPI_Datatype handle, Family family = Family::opaque) {
@@ -126,25 +139,47 @@ class Table {
   }
   template <class T>
   void logical(const char* name, MPI_Datatype handle) {
-    add({name, handle, sizeof(T), Family::logical, {{0, sizeof(T)}}, draw_logical<T>, close_logical<T>, nullptr, nullptr}, sizeof(T));
+    add({name, handle, sizeof(T), Family::logical, {{0, sizeof(T)}}, draw_logical<T>, close_logical<T>, nullptr, nullptr},
+        sizeof(T));
   }
   template <class T>
   void floating(const char* name, MPI_Datatype handle) {
-    add({name, handle, sizeof(T), Family::floating, {{0, value_bytes<T>()}}, draw_floating<T>, close_floating<T>,
-         magnitude_floating<T>, nullptr},
+    add({name,
+         handle,
+         sizeof(T),
+         Family::floating,
+         {{0, value_bytes<T>()}},
+         draw_floating<T>,
+         close_floating<T>,
+         magnitude_floating<T>,
+         nullptr},
         sizeof(T));
   }
   template <class T>
   void complex(const char* name, MPI_Datatype handle) {
-    add({name, handle, 2 * sizeof(T), Family::complex, {{0, value_bytes<T>()}, {sizeof(T), value_bytes<T>()}}, draw_complex<T>,
-         close_complex<T>, magnitude_complex<T>, nullptr},
+    add({name,
+         handle,
+         2 * sizeof(T),
+         Family::complex,
+         {{0, value_bytes<T>()}, {sizeof(T), value_bytes<T>()}},
+         draw_complex<T>,
+         close_complex<T>,
+         magnitude_complex<T>,
+         nullptr},
         2 * sizeof(T));
   }
   template <class V, class I = int>
   void pair(const char* name, MPI_Datatype handle) {
     using P = PairOf<V, I>;
-    add({name, handle, sizeof(P), Family::pair, {{0, value_bytes<V>()}, {offsetof(P, index), sizeof(I)}}, draw_pair<V, P>,
-         close_exact, nullptr, nullptr},
+    add({name,
+         handle,
+         sizeof(P),
+         Family::pair,
+         {{0, value_bytes<V>()}, {offsetof(P, index), sizeof(I)}},
+         draw_pair<V, P>,
+         close_exact,
+         nullptr,
+         nullptr},
         sizeof(V) + sizeof(I));
   }
 
@@ -232,13 +267,20 @@ bool allowed(Family family, MPI_Op op) {
   bool logic = op == MPI_LAND || op == MPI_LOR || op == MPI_LXOR, bitwise = op == MPI_BAND || op == MPI_BOR || op == MPI_BXOR;
   bool location = op == MPI_MAXLOC || op == MPI_MINLOC;
   switch (family) {
-    case Family::integer: return order || arithmetic || logic || bitwise;
-    case Family::logical: return logic;
-    case Family::byte: return bitwise;
-    case Family::floating: return order || arithmetic;
-    case Family::complex: return arithmetic;
-    case Family::pair: return location;
-    case Family::opaque: return false;
+    case Family::integer:
+      return order || arithmetic || logic || bitwise;
+    case Family::logical:
+      return logic;
+    case Family::byte:
+      return bitwise;
+    case Family::floating:
+      return order || arithmetic;
+    case Family::complex:
+      return arithmetic;
+    case Family::pair:
+      return location;
+    case Family::opaque:
+      return false;
   }
   return false;
 }
@@ -289,9 +331,9 @@ const BaseType& base_type(const char* name) {
 }
 
 std::vector<Operation> operations_on(const BaseType& type) {
-  const Operation all[] = {{"MPI_MAX", MPI_MAX, true},   {"MPI_MIN", MPI_MIN, true},   {"MPI_SUM", MPI_SUM, true},
-                           {"MPI_PROD", MPI_PROD, true}, {"MPI_LAND", MPI_LAND, true}, {"MPI_LOR", MPI_LOR, true},
-                           {"MPI_LXOR", MPI_LXOR, true}, {"MPI_BAND", MPI_BAND, true}, {"MPI_BOR", MPI_BOR, true},
+  const Operation all[] = {{"MPI_MAX", MPI_MAX, true},   {"MPI_MIN", MPI_MIN, true},       {"MPI_SUM", MPI_SUM, true},
+                           {"MPI_PROD", MPI_PROD, true}, {"MPI_LAND", MPI_LAND, true},     {"MPI_LOR", MPI_LOR, true},
+                           {"MPI_LXOR", MPI_LXOR, true}, {"MPI_BAND", MPI_BAND, true},     {"MPI_BOR", MPI_BOR, true},
                            {"MPI_BXOR", MPI_BXOR, true}, {"MPI_MAXLOC", MPI_MAXLOC, true}, {"MPI_MINLOC", MPI_MINLOC, true}};
   std::vector<Operation> result;
   for (const Operation& op : all)

@@ -6,11 +6,15 @@
 namespace differential {
 namespace {
 
-unsigned char pattern(size_t at) { return (unsigned char)(0xa5 ^ (at * 37)); }
+unsigned char pattern(size_t at) {
+  return (unsigned char)(0xa5 ^ (at * 37));
+}
 
 constexpr size_t alignment = 64;
 
-size_t to_aligned(const unsigned char* p) { return (alignment - reinterpret_cast<uintptr_t>(p) % alignment) % alignment; }
+size_t to_aligned(const unsigned char* p) {
+  return (alignment - reinterpret_cast<uintptr_t>(p) % alignment) % alignment;
+}
 
 }  // namespace
 
@@ -37,13 +41,17 @@ void Buffer::take_magnitudes() {
   for (size_t i = 0; i < elements(); ++i) base(i).magnitude(element(i), element(i));
 }
 
-void Buffer::copy_from(const Buffer& other) { std::copy_n(other.view(), bytes_, view()); }
+void Buffer::copy_from(const Buffer& other) {
+  std::copy_n(other.view(), bytes_, view());
+}
 
 void Buffer::copy_values_from(const Buffer& other) {
   for (size_t i = 0; i < elements(); ++i) std::copy_n(other.element(i), base(i).size, element(i));
 }
 
-bool Buffer::same_bytes(const Buffer& other) const { return std::equal(view(), view() + bytes_, other.view()); }
+bool Buffer::same_bytes(const Buffer& other) const {
+  return std::equal(view(), view() + bytes_, other.view());
+}
 
 bool Buffer::surroundings_intact(MPI_Aint* where) const {
   std::vector<bool> owned(bytes_, false);

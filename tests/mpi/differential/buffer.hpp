@@ -38,7 +38,9 @@ class Buffer {
  private:
   unsigned char* view() { return storage_.data() + misalign_; }
   const unsigned char* view() const { return storage_.data() + misalign_; }
-  bool dense() const { return layout_->plain() && layout_->leaves()[0].base->significant[0].second == layout_->leaves()[0].base->size; }
+  bool dense() const {
+    return layout_->plain() && layout_->leaves()[0].base->significant[0].second == layout_->leaves()[0].base->size;
+  }
 
   const Layout* layout_;
   size_t count_, misalign_;

@@ -44,8 +44,10 @@ MPI_Comm from_group(Random& agreed) {
   MPI_Group_rank(some, &place);
   MPI_Comm comm = MPI_COMM_NULL;
   bool together = agreed.one_in(2);
-  if (together) MPI_Comm_create(MPI_COMM_WORLD, some, &comm);
-  else if (place != MPI_UNDEFINED) MPI_Comm_create_group(MPI_COMM_WORLD, some, 7, &comm);
+  if (together)
+    MPI_Comm_create(MPI_COMM_WORLD, some, &comm);
+  else if (place != MPI_UNDEFINED)
+    MPI_Comm_create_group(MPI_COMM_WORLD, some, 7, &comm);
   MPI_Group_free(&all);
   MPI_Group_free(&some);
   return comm;

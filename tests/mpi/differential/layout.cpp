@@ -14,7 +14,9 @@ Layout::Layout(std::string name, MPI_Datatype handle, const Layout& child, const
   commit();
 }
 
-Layout::Layout(Layout&& other) noexcept { *this = std::move(other); }
+Layout::Layout(Layout&& other) noexcept {
+  *this = std::move(other);
+}
 
 Layout& Layout::operator=(Layout&& other) noexcept {
   std::swap(name_, other.name_);

@@ -107,8 +107,10 @@ int main(int argc, char** argv) {
   using namespace differential;
   CommandLine line = parse(argc, argv);
   int provided = MPI_THREAD_SINGLE;
-  if (needs_threads(line)) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  else MPI_Init(&argc, &argv);
+  if (needs_threads(line))
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  else
+    MPI_Init(&argc, &argv);
   if (needs_threads(line) && provided != MPI_THREAD_MULTIPLE) {
     fprintf(stderr, "this MPI has no MPI_THREAD_MULTIPLE\n");
     return 3;

@@ -65,9 +65,12 @@ void with_wrong_arguments(const Options& options) {
   same("negative count", MPI_Bcast(&in, -1, MPI_INT, 0, comm), PMPI_Bcast(&in, -1, MPI_INT, 0, comm));
   same("no such root", MPI_Bcast(&in, 1, MPI_INT, size, comm), PMPI_Bcast(&in, 1, MPI_INT, size, comm));
   same("no datatype", MPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, comm), PMPI_Bcast(&in, 1, MPI_DATATYPE_NULL, 0, comm));
-  same("no operation", MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm), PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm));
-  same("bits of a float", MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm), PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm));
-  same("reduce to nowhere", MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm), PMPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm));
+  same("no operation", MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm),
+       PMPI_Allreduce(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm));
+  same("bits of a float", MPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm),
+       PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm));
+  same("reduce to nowhere", MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm),
+       PMPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm));
   compare_any(context);  // and the communicator still works
 }
 

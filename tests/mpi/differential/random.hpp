@@ -43,6 +43,8 @@ class Random {
   uint64_t state_;
 };
 
-inline uint64_t mix(uint64_t a, uint64_t b) { return Random(a * 0x2545f4914f6cdd1du + b + 1).bits(); }
+inline uint64_t mix(uint64_t a, uint64_t b) {
+  return Random(a * 0x2545f4914f6cdd1du + b + 1).bits();
+}
 
 }  // namespace differential

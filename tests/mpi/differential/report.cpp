@@ -28,15 +28,22 @@ Context::Context(MPI_Comm communicator, std::string name, uint64_t sequence_seed
   own = Random(mix(mix(sequence_seed, uint64_t(step_number)), uint64_t(world_rank) + 1000));
 }
 
-long comparisons() { return made; }
-long failures() { return failed; }
-void count_comparison() { ++made; }
+long comparisons() {
+  return made;
+}
+long failures() {
+  return failed;
+}
+void count_comparison() {
+  ++made;
+}
 
 void report_failure(const Context& context, const std::string& what) {
   if (++failed > described) return;
   char line[1024];
-  int length = snprintf(line, sizeof line, "FAILED seed %llu step %ld rank %d of %d on %s: %s\n", (unsigned long long)context.seed,
-                        context.step, context.rank(), context.size(), context.comm_name.c_str(), what.c_str());
+  int length =
+      snprintf(line, sizeof line, "FAILED seed %llu step %ld rank %d of %d on %s: %s\n", (unsigned long long)context.seed,
+               context.step, context.rank(), context.size(), context.comm_name.c_str(), what.c_str());
   if (write(STDERR_FILENO, line, size_t(std::min<int>(length, sizeof line - 1))) < 0) return;
 }
 

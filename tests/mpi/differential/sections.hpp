@@ -7,11 +7,11 @@ namespace differential {
 
 struct Options {
   uint64_t seed = 1;
-  long steps = 400;        // of the random sequence; the other parts scale with it
+  long steps = 400;  // of the random sequence; the other parts scale with it
   size_t largest = 4 << 20;
-  int live = 3000;         // communicators alive at once
+  int live = 3000;  // communicators alive at once
   int threads = 3;
-  bool derived = true;     // reduce derived types too
+  bool derived = true;  // reduce derived types too
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.

@@ -10,7 +10,8 @@ namespace {
 // A ring of messages posted before and completed after the collectives in between; big ones need a rendezvous.
 class Ring {
  public:
-  explicit Ring(Context& context) : context_(context), bytes_(size_t(1) << context.agreed.between(3, 20)), sent_(bytes_), received_(bytes_) {
+  explicit Ring(Context& context)
+      : context_(context), bytes_(size_t(1) << context.agreed.between(3, 20)), sent_(bytes_), received_(bytes_) {
     int right = (context.rank() + 1) % context.size(), left = (context.rank() + context.size() - 1) % context.size();
     Random(uint64_t(context.rank())).fill(sent_.data(), bytes_);
     MPI_Irecv(received_.data(), int(bytes_), MPI_BYTE, left, 3, context.comm, &requests_[0]);
@@ -84,7 +85,8 @@ void pending_traffic(const Options& options) {
     const Named& chosen = made[agreed.below(made.size())];
     uint64_t kind = agreed.below(4);
     if (chosen.comm == MPI_COMM_NULL) continue;
-    Context context(chosen.comm, chosen.name + " with traffic", mix(options.seed, 2), step, {options.largest / 4, options.derived});
+    Context context(chosen.comm, chosen.name + " with traffic", mix(options.seed, 2), step,
+                    {options.largest / 4, options.derived});
     if (context.size() < 2) continue;
     Ring ring(context);
     if (kind == 0) nonblocking_collectives(context);

@@ -26,7 +26,9 @@ using Group = uint32_t[4];
 using Combine = void (*)(const Group left, Group right_and_result);
 
 // All are associative, modulo 2^32; the operands are in rank order: result = left o right.
-void add(const Group left, Group right) { right[0] += left[0]; }
+void add(const Group left, Group right) {
+  right[0] += left[0];
+}
 // x -> a x + b, stored {a, b}, `left` applied first: what a string of such maps composes to depends on their order.
 void compose(const Group left, Group right) {
   uint32_t a = right[0] * left[0], b = right[0] * left[1] + right[1];
@@ -38,7 +40,9 @@ void multiply_matrices(const Group left, Group right) {
              left[2] * right[0] + left[3] * right[2], left[2] * right[1] + left[3] * right[3]};
   memcpy(right, r, sizeof(Group));
 }
-void keep_left(const Group left, Group right) { right[0] = left[0]; }
+void keep_left(const Group left, Group right) {
+  right[0] = left[0];
+}
 
 // Applies `combine` to consecutive groups of `size` elements, wherever the layout puts them.
 void apply(void* in, void* inout, int length, MPI_Datatype type, int size, Combine combine) {
@@ -105,6 +109,8 @@ void free_user_operations() {
   table().clear();
 }
 
-long unknown_datatypes() { return unknown; }
+long unknown_datatypes() {
+  return unknown;
+}
 
 }  // namespace differential

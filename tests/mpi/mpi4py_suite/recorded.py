@@ -5,7 +5,6 @@ Usage: recorded.py FOLDER ARGUMENTS_OF_MAIN...   (in mpi4py's test folder)
 """
 
 import json
-import os
 import runpy
 import sys
 import unittest
@@ -41,7 +40,7 @@ for name, outcome in (("addSuccess", "passed"), ("addFailure", "failed"), ("addE
 record_subtests()
 
 sys.argv = ["main.py", *sys.argv[2:]]
-sys.path.insert(0, os.getcwd())
+sys.path.insert(0, str(Path.cwd()))
 try:
     runpy.run_path("main.py", run_name="__main__")
 finally:
