@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "platform/ancestry.hpp"
 
@@ -13,7 +14,8 @@ int number_in(const char* variable) {
   if (text == nullptr || *text < '0' || *text > '9') return -1;
   char* end;
   long value = strtol(text, &end, 10);
-  return *end == '\0' && value <= 1 << 20 ? int(value) : -1;
+  bool alike = strncmp(end, "(x", 2) == 0 && strchr(end, ',') == nullptr;  // Slurm's "4(x2)": 4 on each of 2 nodes
+  return (*end == '\0' || alike) && value <= 1 << 20 ? int(value) : -1;
 }
 
 // Launchers that tell both, by the variables they set.

@@ -69,6 +69,21 @@ void compare_barrier(Context& context) {
   if (left < last_entered) report_failure(context, "Barrier: left before the last rank had entered");
 }
 
+namespace {
+
+// Root's values, sent side by side as bytes: Open MPI 5.0 itself loses some in long messages of irregularly spaced types.
+void bcast_values(Buffer& buffer, int root, MPI_Comm comm) {
+  std::vector<unsigned char> dense;
+  for (size_t i = 0; i < buffer.elements(); ++i)
+    dense.insert(dense.end(), buffer.element(i), buffer.element(i) + buffer.base(i).size);
+  PMPI_Bcast(dense.data(), int(dense.size()), MPI_BYTE, root, comm);
+  const unsigned char* from = dense.data();
+  for (size_t i = 0; i < buffer.elements(); from += buffer.base(i++).size)
+    std::copy_n(from, buffer.base(i).size, buffer.element(i));
+}
+
+}  // namespace
+
 void compare_bcast(Context& context) {
   count_comparison();
   Message m = draw_message(context);
@@ -81,7 +96,7 @@ void compare_bcast(Context& context) {
   int status = 0;
   both(
       context, [&] { status = bcast(large, mine.data(), m.count, m.layout.type(), root, context.comm); },
-      [&] { PMPI_Bcast(oracle.data(), int(m.count), m.layout.type(), root, context.comm); });
+      [&] { bcast_values(oracle, root, context.comm); });
   if (status != MPI_SUCCESS) return report_failure(context, call + ": returned an error");
   for (const std::string& what :
        {mine.hash() == oracle.hash() ? "" : std::string("values are wrong"), wrong_outside(mine, "user's")})

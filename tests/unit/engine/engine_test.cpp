@@ -321,6 +321,12 @@ TEST(Identity, LaunchersTellTheirRanks) {
   setenv("MPI_LOCALNRANKS", "2", 1);
   EXPECT_EQ(locality().size, 2);
   unsetenv("MPI_LOCALRANKID");
+  setenv("SLURM_LOCALID", "3", 1);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2)", 1);
+  EXPECT_EQ(locality().size, 4);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2),8", 1);  // nodes differ: not said which this is
+  EXPECT_EQ(locality().size, -1);
+  unsetenv("SLURM_LOCALID");
   char a[256], b[256];
   identify_launch("one", a, sizeof a);
   identify_launch("two", b, sizeof b);
