@@ -110,18 +110,22 @@ const SettingRow* settings_table(int* count) {
 
 Status read_settings(char** environment, Settings* settings, const char** offender) {
   for (int i = 0; i < row_count; ++i) assign(i, rows[i].fallback, settings);
+  Status first;
+  *offender = nullptr;
   for (char** entry = environment; *entry != nullptr; ++entry) {
     if (strncmp(*entry, prefix, sizeof prefix - 1) != 0) continue;
     const char* equals = strchr(*entry, '=');
     if (equals == nullptr) continue;
-    *offender = *entry;
     int row = find_row(*entry, size_t(equals - *entry));
-    if (row < 0) return invalid("unknown setting");
-    if (!acceptable(rows[row], equals + 1)) return invalid(rows[row].type);
-    assign(row, equals + 1, settings);
+    Status status = row < 0                             ? invalid("unknown setting")
+                    : acceptable(rows[row], equals + 1) ? Status::good()
+                                                        : invalid(rows[row].type);
+    if (status.ok()) assign(row, equals + 1, settings);
+    if (status.ok() || !first.ok()) continue;
+    first = status;
+    *offender = *entry;
   }
-  *offender = nullptr;
-  return Status::good();
+  return first;
 }
 
 // Only what changes the ranks' common decisions: not the log level, the record or the job's name.

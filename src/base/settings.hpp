@@ -31,7 +31,7 @@ struct SettingRow {
 const SettingRow* settings_table(int* count);
 
 // Reads STRETTO_* from `environment` (environ). invalid: an unknown name or an unusable value; *offender then holds
-// "NAME=value" for the message. Settings keep their defaults where they are absent.
+// "NAME=value" of the first such, for the message. Settings keep their defaults where they are absent or wrong.
 Status read_settings(char** environment, Settings* settings, const char** offender);
 
 // A number equal on two ranks only if their settings that must agree are the same.

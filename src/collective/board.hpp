@@ -2,7 +2,7 @@
 //
 // Two things happen on it. Exchanges: every rank writes a small payload into a slot of its own, beside the number of the
 // exchange, in one cache line when it fits. Rounds: ranks show each other cells of staged data and count how far they are. All
-// numbers only grow (modulo 2^32) and are never reset; each line has a single writer.
+// numbers only grow and are never reset (they have 64 bits and do not come round); each line has a single writer.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -14,9 +14,11 @@ namespace stretto::collective {
 
 // A number that one rank advances and others wait for. sleepers: how many of them sleep on it.
 struct Signal {
-  std::atomic<uint32_t> value{0};
+  std::atomic<uint64_t> value{0};
   std::atomic<uint32_t> sleepers{0};
+  uint32_t reserved = 0;
 };
+static_assert(sizeof(Signal) == 16);
 
 inline constexpr uint32_t slot_ring = 4;  // exchanges a writer may be ahead of its slowest reader
 inline constexpr size_t slot_payload = 1072;
@@ -24,7 +26,6 @@ inline constexpr size_t slot_payload = 1072;
 // The payload begins in the signal's own line (48 bytes of it).
 struct alignas(cache_line) Slot {
   Signal ready;  // number of the newest exchange whose payload stands here
-  uint64_t reserved = 0;
   unsigned char payload[slot_payload];
 };
 static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);

@@ -38,8 +38,8 @@ class Team {
         size(ranks),
         waiter(how_to_wait),
         board_(shared_board),
-        known_done_(new (std::nothrow) uint32_t[ranks]()),
-        known_drained_(new (std::nothrow) uint32_t[ranks]()),
+        known_done_(new (std::nothrow) uint64_t[ranks]()),
+        known_drained_(new (std::nothrow) uint64_t[ranks]()),
         pointers_(new (std::nothrow) const void*[ranks]()) {}
 
   bool usable() const { return known_done_ && known_drained_ && pointers_; }
@@ -62,25 +62,25 @@ class Team {
   kernels::Store store_of(size_t bytes) const { return bytes >= stream_from ? kernels::Store::stream : kernels::Store::cached; }
 
   // Exchanges and rounds so far: the same on all ranks between two collectives.
-  uint32_t exchanges = 0;
-  uint32_t rounds = 0;
+  uint64_t exchanges = 0;
+  uint64_t rounds = 0;
 
   // Waits until every rank has finished reading exchange (round) `number`. What a rank was last seen to have done is
   // remembered, so that its line is looked at only when needed.
-  Status all_done(uint32_t number) { return all_reached(known_done_.get(), number, &RankBoard::done); }
-  Status all_drained(uint32_t number) { return all_reached(known_drained_.get(), number, &RankBoard::drained); }
-  void assume_reached(int r, uint32_t number) {
+  Status all_done(uint64_t number) { return all_reached(known_done_.get(), number, &RankBoard::done); }
+  Status all_drained(uint64_t number) { return all_reached(known_drained_.get(), number, &RankBoard::drained); }
+  void assume_reached(int r, uint64_t number) {
     known_done_[r] = known_drained_[r] = number;
   }  // for teams that start at a number
-  void seen_done(int r, uint32_t number) {
+  void seen_done(int r, uint64_t number) {
     if (!reached(known_done_[r], number)) known_done_[r] = number;
   }
-  void seen_drained(int r, uint32_t number) {
+  void seen_drained(int r, uint64_t number) {
     if (!reached(known_drained_[r], number)) known_drained_[r] = number;
   }
 
  private:
-  Status all_reached(uint32_t* known, uint32_t number, Signal RankBoard::* line) {
+  Status all_reached(uint64_t* known, uint64_t number, Signal RankBoard::* line) {
     for (int r = 0; r < size; ++r) {
       if (r == rank || reached(known[r], number)) continue;
       Signal& signal = board(r).*line;
@@ -91,7 +91,7 @@ class Team {
   }
 
   Board* board_;
-  std::unique_ptr<uint32_t[]> known_done_, known_drained_;
+  std::unique_ptr<uint64_t[]> known_done_, known_drained_;
   std::unique_ptr<const void*[]> pointers_;
 };
 

@@ -1,25 +1,38 @@
 #include "collective/waiter.hpp"
 
+#include <bit>
+
 #include "base/clock.hpp"
 #include "platform/futex.hpp"
 #include "trace/stopwatch.hpp"
 
 namespace stretto::collective {
 namespace {
+
 constexpr uint64_t nap_ns = 500'000;  // the longest sleep between two rounds of MPI progress
-constexpr uint32_t naps_between_life_checks = 200;
-constexpr uint32_t yields_between_progress = 16;
+
+// The half of the number that the futex compares.
+const std::atomic<uint32_t>* low_half(const Signal& signal) {
+  static_assert(std::endian::native == std::endian::little);
+  return reinterpret_cast<const std::atomic<uint32_t>*>(&signal.value);
+}
+
+bool has_reached(const Signal& signal, uint64_t target) {
+  return reached(signal.value.load(std::memory_order_acquire), target);
+}
+
 }  // namespace
 
-Status Waiter::wait_long(Signal& signal, uint32_t target, int writer) {
+Status Waiter::wait_long(Signal& signal, uint64_t target, int writer) {
   trace::takes_long();
-  for (uint32_t i = 0; i < policy_.spins; ++i) {
-    if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
+  for (uint32_t i = 1; i <= policy_.spins; ++i) {
+    if (has_reached(signal, target)) return Status::good();
+    STRETTO_TRY(attend(i, while_spinning, signal, target, writer));
     cpu_relax();
   }
-  for (uint32_t i = 0; i < policy_.yields; ++i) {
-    if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
-    if (hooks_.progress && i % yields_between_progress == yields_between_progress - 1) hooks_.progress(hooks_.context);
+  for (uint32_t i = 1; i <= policy_.yields; ++i) {
+    if (has_reached(signal, target)) return Status::good();
+    STRETTO_TRY(attend(i, while_yielding, signal, target, writer));
     platform::yield();
   }
   return sleep(signal, target, writer);
@@ -27,24 +40,27 @@ Status Waiter::wait_long(Signal& signal, uint32_t target, int writer) {
 
 // A sleeper is counted before it looks a last time, and a fenced announcer looks at the count after its store, both sequentially
 // consistent: one of the two sees the other, so no wake-up is lost. Naps are bounded all the same.
-Status Waiter::sleep(Signal& signal, uint32_t target, int writer) {
+Status Waiter::sleep(Signal& signal, uint64_t target, int writer) {
   for (uint32_t naps = 1;; ++naps) {
     signal.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    uint32_t seen = signal.value.load(std::memory_order_seq_cst);
-    if (!reached(seen, target)) platform::futex_wait(&signal.value, seen, nap_ns);
+    uint64_t seen = signal.value.load(std::memory_order_seq_cst);
+    if (!reached(seen, target)) platform::futex_wait(low_half(signal), uint32_t(seen), nap_ns);
     signal.sleepers.fetch_sub(1, std::memory_order_relaxed);
-    if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
-    if (hooks_.progress) hooks_.progress(hooks_.context);
-    if (hooks_.alive && naps % naps_between_life_checks == 0 && !hooks_.alive(hooks_.context, writer)) {
-      // It may have announced and left between our last look and its death.
-      if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
-      return peer_lost("a rank died", writer);
-    }
+    if (has_reached(signal, target)) return Status::good();
+    STRETTO_TRY(attend(naps, while_sleeping, signal, target, writer));
   }
 }
 
+// What else must be seen to now and then: MPI's progress, and whether the awaited rank lives.
+Status Waiter::attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer) {
+  if (hooks_.progress && count % periods.progress == 0) hooks_.progress(hooks_.context);
+  if (!hooks_.alive || count % periods.life != 0 || hooks_.alive(hooks_.context, writer)) return Status::good();
+  // It may have announced and left between our last look and its death.
+  return has_reached(signal, target) ? Status::good() : peer_lost("a rank died", writer);
+}
+
 void Waiter::wake(Signal& signal) {
-  platform::futex_wake_all(&signal.value);
+  platform::futex_wake_all(low_half(signal));
 }
 
 }  // namespace stretto::collective

@@ -7,9 +7,9 @@
 
 namespace stretto::collective {
 
-// a >= b for numbers that wrap.
-inline bool reached(uint32_t a, uint32_t b) {
-  return int32_t(a - b) >= 0;
+// a >= b, where b may be a little below zero.
+inline bool reached(uint64_t a, uint64_t b) {
+  return int64_t(a - b) >= 0;
 }
 
 struct WaitPolicy {
@@ -34,7 +34,7 @@ class Waiter {
 
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.
-  Status until(Signal& signal, uint32_t target, int writer) {
+  Status until(Signal& signal, uint64_t target, int writer) {
     for (uint32_t i = 0; i < first_looks; ++i)
       if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
     return wait_long(signal, target, writer);
@@ -42,7 +42,7 @@ class Waiter {
 
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to
   // arrive from its readers, and the look at the peers' lines that follows overlaps with it.
-  void announce(Signal& signal, uint32_t value) const {
+  void announce(Signal& signal, uint64_t value) const {
     bool sleepers;
     if (policy_.fenced) {
       signal.value.store(value, std::memory_order_seq_cst);
@@ -55,10 +55,19 @@ class Waiter {
   }
 
  private:
+  // How many looks, yields or naps lie between two calls of a hook.
+  struct Periods {
+    uint32_t progress, life;
+  };
+  static constexpr Periods while_spinning{512, 1 << 22};
+  static constexpr Periods while_yielding{16, 1 << 16};
+  static constexpr Periods while_sleeping{1, 200};
+
   static constexpr uint32_t first_looks = 48;  // some hundred nanoseconds, before the wait counts as one
   static void wake(Signal& signal);
-  Status wait_long(Signal& signal, uint32_t target, int writer);
-  Status sleep(Signal& signal, uint32_t target, int writer);
+  Status wait_long(Signal& signal, uint64_t target, int writer);
+  Status sleep(Signal& signal, uint64_t target, int writer);
+  Status attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer);
 
   WaitPolicy policy_;
   WaitHooks hooks_;

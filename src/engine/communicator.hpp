@@ -66,6 +66,7 @@ class Communicator {
   uint64_t board_ = 0;  // offset
   enum { unknown, ready, absent } stage_ = unknown;
   bool direct_prepared_ = false;
+  uint64_t calls_ = 0;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;
   struct {

@@ -105,6 +105,7 @@ void Job::enter(uint64_t fingerprint) {
   platform::allow_memory_readers();
   probe_word = now_ns() ^ (uint64_t(place_.world_rank) << 32);
   me.world_rank = place_.world_rank;
+  me.world_size = place_.world_size;
   me.process = platform::self_process();
   me.cpus = platform::allowed_cpus();
   me.cpu_quota = platform::cpu_quota();
@@ -116,10 +117,15 @@ void Job::enter(uint64_t fingerprint) {
   platform::futex_wake_all(&header_->registered);
 }
 
-// All are registered: do their settings agree?
+// All are registered: do their settings agree, and are they ranks of one world?
 Verdict Job::judge() const {
   for (int i = 1; i < place_.local_size; ++i)
     if (header_->members[i].fingerprint != header_->members[0].fingerprint) return Verdict::settings_differ;
+  for (int i = 0; i < place_.local_size; ++i) {
+    if (header_->members[i].world_size != header_->members[0].world_size) return Verdict::worlds_differ;
+    for (int k = 0; k < i; ++k)
+      if (header_->members[i].world_rank == header_->members[k].world_rank) return Verdict::worlds_differ;
+  }
   return Verdict::joined;
 }
 
@@ -135,6 +141,8 @@ Status Job::agree(uint64_t deadline) {
   switch (Verdict(final)) {
     case Verdict::joined:
       return Status::good();
+    case Verdict::worlds_differ:
+      return refused("ranks of different launches met: start them with stretto run");
     case Verdict::settings_differ:
       return refused("the ranks have different STRETTO_ settings, rules or versions of Stretto");
     default:

@@ -22,6 +22,7 @@ namespace stretto::engine {
 struct Member {
   std::atomic<uint32_t> registered;
   int32_t world_rank;
+  int32_t world_size;
   platform::ProcessId process;
   platform::CpuSet cpus;
   double cpu_quota;        // of its control group; 0: none
@@ -30,7 +31,7 @@ struct Member {
   uint64_t probe_value;    // ... and what stands there
 };
 
-enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ };
+enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
 
 struct JobHeader {
   uint64_t magic;

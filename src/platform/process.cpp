@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -25,16 +26,23 @@ bool has_exited(const ProcessStat& stat) {
 
 }  // namespace
 
+static uint32_t pid_name_space() {
+  struct stat status;
+  return stat("/proc/self/ns/pid", &status) == 0 ? uint32_t(status.st_ino) : 0;
+}
+
 ProcessId self_process() {
   ProcessId self;
   self.pid = getpid();
   ProcessStat stat;
   if (read_stat(self.pid, &stat)) self.start = stat.start;
+  self.name_space = pid_name_space();
   return self;
 }
 
+// The number of another PID name space says nothing here.
 bool process_alive(const ProcessId& process) {
-  if (process.pid <= 0) return true;
+  if (process.pid <= 0 || (process.name_space != 0 && process.name_space != pid_name_space())) return true;
   ProcessStat stat;
   if (!read_stat(process.pid, &stat)) return kill(process.pid, 0) == 0 || errno != ESRCH;
   if (process.start != 0 && stat.start != process.start) return false;

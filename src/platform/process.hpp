@@ -10,7 +10,7 @@ namespace stretto::platform {
 // pid alone is reused; pid and start time (clock ticks since boot, /proc/PID/stat field 22) are not. start 0: unknown.
 struct ProcessId {
   int32_t pid = 0;
-  uint32_t reserved = 0;
+  uint32_t name_space = 0;  // inode of its PID name space; 0: unknown
   uint64_t start = 0;
 };
 

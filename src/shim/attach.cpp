@@ -39,7 +39,7 @@ void decline_with_warning() {
 
 void drive_progress(void*) {
   int flag;
-  mpi().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_self(), &flag, MPI_STATUS_IGNORE);
+  mpi().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, context().progress_comm, &flag, MPI_STATUS_IGNORE);
 }
 
 bool broadcast(void* comm, void* data, int bytes) {
@@ -107,6 +107,7 @@ int forget_nothing(MPI_Comm, int, void*, void*, void*, int* copy_made) {
 int communicator_freed(MPI_Comm, int, void* attribute, void*) {
   context().generation.fetch_add(1, std::memory_order_acq_rel);
   auto* communicator = static_cast<engine::Communicator*>(attribute);
+  if (communicator == context().without_memory) return MPI_SUCCESS;
   communicator->leave();
   delete communicator;
   return MPI_SUCCESS;
@@ -126,10 +127,17 @@ void forked_child() {
   context().active.store(false);
 }
 
+// What is needed of MPI, before the others learn that this rank takes part.
+bool prepare_mpi(Context& c) {
+  MPI_Comm* progress = &c.progress_comm;
+  bool ready = mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) == MPI_SUCCESS &&
+               mpi().Comm_group(comm_world(), &c.world_group) == MPI_SUCCESS &&
+               mpi().Comm_dup(comm_self(), progress) == MPI_SUCCESS;
+  if (!ready) set_verdict("MPI gives no attribute key, group or communicator");
+  return ready;
+}
+
 void activate(Context& c) {
-  if (mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) != MPI_SUCCESS)
-    return set_verdict("no attribute key");
-  mpi().Comm_group(comm_world(), &c.world_group);
   pthread_atfork(nullptr, nullptr, forked_child);
   set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
   trace::header()->accelerating = 1;
@@ -152,8 +160,8 @@ void attach() {
   const char* offender = nullptr;
   Status status = read_settings(environ, &reread, &offender);
   if (!status.ok()) {
-    set_verdict("%s: %s", offender,
-                strcmp(status.what, "unknown setting") == 0 ? "unknown setting (see stretto settings)" : status.what);
+    bool unknown = strcmp(status.what, "unknown setting") == 0;
+    set_verdict("%s: %s%s (stretto settings lists them)", offender, unknown ? "" : "must be ", status.what);
     return decline_with_warning();
   }
   if (!s.accelerate) return set_verdict("acceleration is off");
@@ -162,7 +170,7 @@ void attach() {
   bool worth_saying = true;
   if (!prepare_policy(s, c)) return decline_with_warning();
   if (!find_place(s, &place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void();
-  if (!join(s, c, place)) return decline_with_warning();
+  if (!prepare_mpi(c) || !join(s, c, place)) return decline_with_warning();
   activate(c);
 }
 

@@ -75,7 +75,8 @@ Communicator* look_up(MPI_Comm comm) {
   if (found) return communicator;
   trace::takes_long();
   communicator = make(comm);
-  if (communicator != nullptr) mpi().Comm_set_attr(comm, c.keyval, communicator);
+  if (communicator == nullptr) communicator = c.without_memory;
+  mpi().Comm_set_attr(comm, c.keyval, communicator);
   return communicator;
 }
 

@@ -10,10 +10,13 @@
 namespace stretto::shim {
 
 struct Context {
+  engine::Communicator no_memory{select::Reason::no_shared_memory};
   engine::Job job;
   engine::Policy policy;
   select::Rules rules;
   MPI_Group world_group{};
+  MPI_Comm progress_comm{};  // a duplicate of MPI_COMM_SELF: nobody sends there, so a probe always drives MPI
+  engine::Communicator* without_memory = &no_memory;  // stands for communicators whose state could not be allocated
   int keyval = MPI_KEYVAL_INVALID;
   std::atomic<bool> active{false};      // between a successful attach and detach
   std::atomic<uint64_t> generation{1};  // grows whenever a communicator is freed: what threads remember of handles is then stale

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "shim/mpi.hpp"
+#include "shim/process.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -16,6 +17,40 @@ constexpr int deepest_nesting = 16;
 constexpr size_t largest_pack = size_t(1) << 30;  // bytes per call of MPI_Pack, whose sizes are ints
 
 bool is_dense(MPI_Datatype type, int depth);
+
+// Functions for datatypes beyond the range of int: MPI-3's _x forms, and the one that MPI-4 demands for types made by large
+// counts.
+struct LargeTypes {
+  int (*size)(MPI_Datatype, MPI_Count*);
+  int (*extent)(MPI_Datatype, MPI_Count*, MPI_Count*);
+  int (*envelope)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+};
+
+template <class Signature>
+void find_either(Signature** function, const char* first, const char* second) {
+  void* found = library().find(first);
+  *function = reinterpret_cast<Signature*>(found != nullptr ? found : library().find(second));
+}
+
+const LargeTypes& large_types() {
+  static const LargeTypes found = [] {
+    LargeTypes f{};
+    find_either(&f.size, "PMPI_Type_size_c", "PMPI_Type_size_x");
+    find_either(&f.extent, "PMPI_Type_get_extent_c", "PMPI_Type_get_extent_x");
+    find_either(&f.envelope, "PMPI_Type_get_envelope_c", "PMPI_Type_get_envelope_c");
+    return f;
+  }();
+  return found;
+}
+
+// Whether the type was made with counts that only the _c forms can tell of; false where there are none.
+bool has_large_counts(MPI_Datatype type) {
+  MPI_Count integers, addresses, large = 0, types;
+  int combiner;
+  const LargeTypes& f = large_types();
+  return f.envelope != nullptr &&
+         (f.envelope(type, &integers, &addresses, &large, &types, &combiner) != MPI_SUCCESS || large > 0);
+}
 
 // A duplicate or contiguous type is as dense as the type it is made of.
 bool inner_is_dense(MPI_Datatype type, int integers, int depth) {
@@ -34,7 +69,8 @@ bool is_dense(MPI_Datatype type, int depth) {
   TypeFacts facts;
   if (named_type(type, &facts)) return facts.size == facts.extent;
   int integers, addresses, types, combiner;
-  if (depth > deepest_nesting || mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
+  if (depth > deepest_nesting || has_large_counts(type) ||
+      mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS)
     return false;
   bool looks_through = (combiner == combiner_dup && integers == 0) || (combiner == combiner_contiguous && integers == 1);
   return looks_through && addresses == 0 && types == 1 && inner_is_dense(type, integers, depth);
@@ -60,10 +96,9 @@ bool describe(MPI_Datatype type, Layout* layout) {
   }
   MPI_Datatype null;
   if (predefined("MPI_DATATYPE_NULL", &null) && type == null) return false;
-  int size;
-  MPI_Aint lb, extent;
-  if (mpi().Type_size(type, &size) != MPI_SUCCESS || size < 0) return false;
-  if (mpi().Type_get_extent(type, &lb, &extent) != MPI_SUCCESS) return false;
+  MPI_Count size, lb, extent;
+  if (large_types().size(type, &size) != MPI_SUCCESS || size < 0) return false;
+  if (large_types().extent(type, &lb, &extent) != MPI_SUCCESS) return false;
   layout->size = size_t(size);
   layout->extent = size_t(extent);
   layout->dense = lb == 0 && extent == size && is_dense(type, 0);
@@ -86,7 +121,11 @@ int pack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
     const char* source = static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
     char* target = static_cast<char*>(to) + done * layout.size;
-    int position = 0, room = int(std::min<size_t>(size_t(elements) * layout.size, INT32_MAX));
+    MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
+    if (mpi().Pack_c.present())
+      return mpi().Pack_c(source, elements, layout.type, target, large_room, &large_position, comm_self());
+    if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
+    int position = 0, room = int(large_room);
     return mpi().Pack(source, elements, layout.type, target, room, &position, comm_self());
   });
 }
@@ -95,7 +134,11 @@ int unpack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
     const char* source = static_cast<const char*>(from) + done * layout.size;
     char* target = static_cast<char*>(to) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
-    int position = 0, room = int(std::min<size_t>(size_t(elements) * layout.size, INT32_MAX));
+    MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
+    if (mpi().Unpack_c.present())
+      return mpi().Unpack_c(source, large_room, &large_position, target, elements, layout.type, comm_self());
+    if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
+    int position = 0, room = int(large_room);
     return mpi().Unpack(source, room, &position, target, elements, layout.type, comm_self());
   });
 }

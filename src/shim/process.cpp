@@ -85,9 +85,12 @@ void load_settings() {
   const char* offender = "";
   const Status status = read_settings(environ, &process_settings, &offender);
   set_log_level(level_named(process_settings.log));
-  if (status.ok()) return;
-  process_settings.accelerate = false;
-  log(Level::error, "%s: %s: continuing with plain MPI (stretto doctor lists the settings)", offender, status.what);
+  if (!status.ok()) process_settings.accelerate = false;  // attach() says why
+}
+
+// One rank per node speaks for all.
+bool speaks() {
+  return engine::locality().rank <= 0;
 }
 
 void open_process_record() {
@@ -97,7 +100,7 @@ void open_process_record() {
   tables.function_count = wrapped_count;
   const char* directory = process_settings.record_dir;
   const Status status = trace::open_record(directory && *directory ? directory : nullptr, tables);
-  if (!status.ok())
+  if (!status.ok() && speaks())
     log(Level::warning, "no record in %s: %s (%s): counting in memory only", directory, status.what, strerror(status.detail));
 }
 
@@ -106,9 +109,8 @@ void in_fork_child() {
   trace::after_fork_child();
 }
 
-// One line per node.
 void say_if_wrong(Flavor flavor) {
-  if (flavor == own_flavor() || engine::locality().rank > 0) return;
+  if (flavor == own_flavor() || !speaks()) return;
   log(Level::error, "this is the preload for %s but the program uses %s: continuing with plain MPI", name(own_flavor()),
       name(flavor));
 }

@@ -46,7 +46,7 @@ class Exchange {
   Slot& slot(int r) { return team_.board(r).slots[number_ % slot_ring]; }
 
   Team& team_;
-  const uint32_t number_;
+  const uint64_t number_;
 };
 
 // Everybody tells everybody: all[r] receives the T of rank r. Also a barrier.

@@ -23,15 +23,15 @@ Range part_of(const Range& range, int i, int parts, size_t grain);
 
 class Rounds {
  public:
-  static constexpr uint32_t lag = 3;
+  static constexpr uint64_t lag = 3;
 
   // Cuts request's vector into rounds of whole elements, `per_round` bytes at most (a cell's worth when 0).
   Rounds(Team& team, const Request& request, size_t per_round = 0);
 
   uint32_t count() const { return count_; }
   Range range(uint32_t i) const { return {i * elements_, std::min((i + 1) * elements_, total_)}; }
-  uint32_t number(uint32_t i) const { return first_ + i; }
-  transport::Cell cell(uint32_t i) const { return {number(i), i * elements_ * element_}; }
+  uint64_t number(uint32_t i) const { return first_ + i; }
+  transport::Cell cell(uint32_t i) const { return {uint32_t(number(i)), i * elements_ * element_}; }
 
   // Waits until the cell of round i may be filled again.
   Status free(uint32_t i) { return team_.all_drained(number(i) - team_.staged->cells()); }
@@ -52,7 +52,8 @@ class Rounds {
  private:
   Team& team_;
   size_t element_, total_, elements_;  // elements_: per round
-  uint32_t count_, first_;
+  uint32_t count_;
+  uint64_t first_;
 };
 
 }  // namespace stretto::collective

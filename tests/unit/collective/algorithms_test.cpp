@@ -110,7 +110,7 @@ TEST_P(EveryAlgorithm, AgreesWithReference) {
   }
 }
 
-TEST_P(EveryAlgorithm, SurvivesWrappingNumbers) {
+TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
   TeamOfThreads threads(3, options);

@@ -21,7 +21,7 @@ struct TeamOptions {
   WaitPolicy policy = WaitPolicy::oversubscribed();
   bool direct = true;
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
-  uint32_t first_number = 0;                          // of exchanges and rounds: near 2^32 tests that they wrap
+  uint64_t first_number = 0;                          // of exchanges and rounds: below 2^32 tests that they pass it
 };
 
 class TeamOfThreads {
@@ -59,7 +59,7 @@ class TeamOfThreads {
   }
 
  private:
-  void start_at(Team& team, uint32_t number) {
+  void start_at(Team& team, uint64_t number) {
     team.exchanges = team.rounds = number;
     RankBoard& mine = team.mine();
     for (Signal* signal : {&mine.done, &mine.filled, &mine.reduced, &mine.drained}) signal->value.store(number);

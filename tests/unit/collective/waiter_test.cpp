@@ -8,12 +8,27 @@
 namespace stretto::collective {
 namespace {
 
-TEST(Reached, Wraps) {
+TEST(Reached, ComparesAlsoJustBelowZero) {
   EXPECT_TRUE(reached(5, 5));
   EXPECT_TRUE(reached(6, 5));
   EXPECT_FALSE(reached(4, 5));
-  EXPECT_TRUE(reached(3, UINT32_MAX - 3));
-  EXPECT_FALSE(reached(UINT32_MAX - 3, 3));
+  EXPECT_TRUE(reached(0, uint64_t(0) - 3));
+  EXPECT_FALSE(reached(0, uint64_t(1) << 31));
+  EXPECT_FALSE(reached(0, (uint64_t(1) << 32) + 6));
+}
+
+// Whoever only spins or only yields still drives progress and notices deaths.
+TEST(Waiter, AttendsWhateverThePolicy) {
+  for (WaitPolicy policy : {WaitPolicy{UINT32_MAX, 0, false}, WaitPolicy{1, UINT32_MAX, true}, WaitPolicy{1, 0, true}}) {
+    Signal never;
+    int driven = 0;
+    WaitHooks hooks;
+    hooks.context = &driven;
+    hooks.progress = [](void* context) { ++*static_cast<int*>(context); };
+    hooks.alive = [](void*, int) { return false; };
+    EXPECT_EQ(Waiter(policy, hooks).until(never, 1, 2).code, Code::peer_lost);
+    EXPECT_GT(driven, 10);
+  }
 }
 
 TEST(Waiter, SeesWhatWasStoredBefore) {
