@@ -15,7 +15,7 @@ struct Context {
   engine::Policy policy;
   select::Rules rules;
   MPI_Group world_group{};
-  MPI_Comm progress_comm{};  // a duplicate of MPI_COMM_SELF: nobody sends there, so a probe always drives MPI
+  int neighbour = 0;                                  // another rank of MPI_COMM_WORLD
   engine::Communicator* without_memory = &no_memory;  // stands for communicators whose state could not be allocated
   int keyval = MPI_KEYVAL_INVALID;
   std::atomic<bool> active{false};      // between a successful attach and detach
