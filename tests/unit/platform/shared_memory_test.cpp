@@ -8,6 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <fstream>
+#include <string>
+
 #include "unit/platform/child.hpp"
 #include "unit/platform/deny.hpp"
 
@@ -55,10 +58,18 @@ TEST_F(SharedMemory, IsSparseAndClosedOnExec) {
   EXPECT_NE(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
 }
 
+// By the mapping's name: a sanitizer's run-time may have put something of its own at the same address of the child.
+bool maps_shared_object() {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find("/memfd:") != std::string::npos) return true;
+  return false;
+}
+
 TEST_F(SharedMemory, IsNotInheritedByFork) {
+  EXPECT_TRUE(maps_shared_object());
   int code = exit_code_of([&] {
-    unsigned char resident;
-    CHILD_REQUIRE(mincore(memory, 1, &resident) == -1 && errno == ENOMEM);  // nothing is mapped there
+    CHILD_REQUIRE(!maps_shared_object());
     return 0;
   });
   EXPECT_EQ(code, 0);
