@@ -201,7 +201,11 @@ def gpus() -> list[Finding]:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return [Finding("GPUs", "note", "no libcuda.so.1; GPU buffers are left to MPI in this version")]
+        return [
+            Finding(
+                "GPUs", "note", "no libcuda.so.1; programs that pass GPU buffers to MPI need --accelerate off in this version"
+            )
+        ]
     text = "libcuda.so.1 is there"
     tool = shutil.which("nvidia-smi")
     if tool:
@@ -210,7 +214,7 @@ def gpus() -> list[Finding]:
             text = "; ".join(line.split(" (UUID")[0] for line in done.stdout.splitlines()) or text
         except (OSError, subprocess.TimeoutExpired):
             text += ", nvidia-smi does not answer"
-    return [Finding("GPUs", "note", f"{text}; GPU buffers are left to MPI in this version")]
+    return [Finding("GPUs", "note", f"{text}; programs that pass GPU buffers to MPI need --accelerate off in this version")]
 
 
 def _search_folders(prefixes: Sequence[Path]) -> list[Path]:
