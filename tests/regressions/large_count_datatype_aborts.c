@@ -1,4 +1,5 @@
-/* A datatype made by a large-count function made MPICH abort when Stretto asked how it was made by the function for int counts. */
+/* A datatype made by a large-count function made MPICH abort when Stretto asked how it was made by the function for int counts.
+ */
 #include <mpi.h>
 #include <stdio.h>
 
