@@ -16,26 +16,26 @@ enum class Code : uint8_t {
 // `what` points to a string literal (or storage as long-lived); `detail` is an errno value or 0.
 struct [[nodiscard]] Status {
   Code code = Code::ok;
-  const char* what = "";
   int detail = 0;
+  const char* what = "";  // last, so that the whole is returned in two registers
   constexpr bool ok() const { return code == Code::ok; }
   static constexpr Status good() { return {}; }
 };
 
 constexpr Status refused(const char* what, int error = 0) {
-  return {Code::refused, what, error};
+  return {Code::refused, error, what};
 }
 constexpr Status no_memory(const char* what, int error = 0) {
-  return {Code::no_memory, what, error};
+  return {Code::no_memory, error, what};
 }
 constexpr Status peer_lost(const char* what, int rank) {
-  return {Code::peer_lost, what, rank};
+  return {Code::peer_lost, rank, what};
 }
 constexpr Status invalid(const char* what, int detail = 0) {
-  return {Code::invalid, what, detail};
+  return {Code::invalid, detail, what};
 }
 constexpr Status timed_out(const char* what, int detail = 0) {
-  return {Code::timed_out, what, detail};
+  return {Code::timed_out, detail, what};
 }
 
 }  // namespace stretto

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collective/board.hpp"
 
@@ -35,8 +36,10 @@ class Waiter {
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.
   Status until(Signal& signal, uint64_t target, int writer) {
-    for (uint32_t i = 0; i < first_looks; ++i)
+    for (uint32_t i = 0; i < first_looks; ++i) {
       if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
+      cpu_relax();
+    }
     return wait_long(signal, target, writer);
   }
 
@@ -63,7 +66,7 @@ class Waiter {
   static constexpr Periods while_yielding{16, 1 << 16};
   static constexpr Periods while_sleeping{1, 200};
 
-  static constexpr uint32_t first_looks = 48;  // some hundred nanoseconds, before the wait counts as one
+  static constexpr uint32_t first_looks = 60;  // some hundred nanoseconds, before the wait counts as one
   static void wake(Signal& signal);
   Status wait_long(Signal& signal, uint64_t target, int writer);
   Status sleep(Signal& signal, uint64_t target, int writer);

@@ -89,7 +89,7 @@ bool Communicator::alive(void* self, int rank) {
   return communicator->job_->alive(communicator->members_[rank]);
 }
 
-select::Selection Communicator::select(const Request& request) {
+const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
@@ -152,7 +152,7 @@ void Communicator::prepare_direct() {
 
 Outcome Communicator::run(const Request& request) {
   if (reason_ != Reason::none) return {-1, reason_, {}};
-  select::Selection selection = select(request);
+  const select::Selection& selection = select(request);
   if (selection.algorithm < 0) return {-1, selection.reason, {}};
   const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
   // Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.

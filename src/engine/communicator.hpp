@@ -53,7 +53,7 @@ class Communicator {
  private:
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
   bool usable() const { return team_ && team_->usable() && members_; }
-  select::Selection select(const collective::Request& request);
+  const select::Selection& select(const collective::Request& request);
   uint64_t find_stage();
   bool attach_stage();
   Status prepare_stage();

@@ -32,15 +32,13 @@ class Exchange {
     return Status::good();
   }
 
-  // This rank reads nobody's payload of this exchange any more.
+  // This rank reads nobody's payload of this exchange any more. Where everybody has read everybody it need not be said: that they
+  // will see this rank's next exchange says it well enough.
   void finish() { team_.waiter.announce(team_.mine().done, number_); }
 
-  // The same where everybody has read everybody: that they will see this rank's next exchange says it well enough. The slot of
-  // that one is fetched for writing, while there is time.
-  void finish_all(size_t bytes) {
-    auto* next = reinterpret_cast<char*>(&team_.mine().slots[(number_ + 1) % slot_ring]);
-    for (size_t i = 0; i < offsetof(Slot, payload) + bytes; i += cache_line) prefetch_for_write(next + i);
-  }
+  // Fetches the line of the next post() from its readers while there is time. It pays where nothing else is to be done in
+  // between.
+  void fetch_next() { prefetch_for_write(&team_.mine().slots[(number_ + 1) % slot_ring]); }
 
  private:
   Slot& slot(int r) { return team_.board(r).slots[number_ % slot_ring]; }
@@ -63,7 +61,6 @@ Status exchange_all(Team& team, const T& own, T* all) {
     STRETTO_TRY(exchange.read(r, &theirs));
     __builtin_memcpy(&all[r], theirs, sizeof(T));
   }
-  exchange.finish_all(sizeof(T));
   return Status::good();
 }
 
