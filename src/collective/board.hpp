@@ -20,7 +20,7 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 16);
 
-inline constexpr uint32_t slot_ring = 4;  // exchanges a writer may be ahead of its slowest reader
+inline constexpr uint32_t slot_ring = 8;  // exchanges a writer may be ahead of its slowest reader
 inline constexpr size_t slot_payload = 1072;
 
 // The payload begins in the signal's own line (48 bytes of it).
