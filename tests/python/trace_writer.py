@@ -108,7 +108,9 @@ class Process:
     clock_source: str = "tsc"
     job: str = "example"
     clock: Clock = field(default_factory=Clock)
-    init: float = 0.0  # true seconds
+    start: float = -0.1  # true seconds, as all times here: when the file was opened
+    reference_start: float = -0.1  # the same of world rank 0
+    init: float = 0.0
     finalize: float = 10.0
     dropped_events: int = 0
     dropped_cells: int = 0
@@ -149,7 +151,7 @@ class Process:
         own = group.index(self.rank) if self.rank in group else 0
         times = (int(self.clock.ticks(created)), 0 if freed is None else int(self.clock.ticks(freed)))
         numbers = (identity, parent, *times, len(group), own, len(other), nodes, len(self.members))
-        self.communicators.append(struct.pack("<4QIiIIQ", *numbers) + text(name, 72) + bytes(8))
+        self.communicators.append(struct.pack("<4QIiIIQ", *numbers) + text(name, 72))
         self.members += group + other
         return len(self.communicators) - 1
 
@@ -172,9 +174,9 @@ class Process:
         return rows[np.argsort(rows["end"], kind="stable")]
 
     def header(self, file_bytes: int) -> bytes:
-        ends = (0.0, self.finalize)
+        ends = (self.start, self.finalize)
         ticks = [int(self.clock.ticks(end)) for end in ends]
-        ns = [int(end * 1e9) + 5_000_000 for end in ends]
+        ns = [round(end * 1e9) + 5_000_000_000 for end in ends]
         reached = (int(self.clock.ticks(self.init)) if self.stage else 0, ticks[1] if self.stage == 2 else 0)
         cost = round(self.event_cost_ns * 1e-9 * self.clock.rate * 1024)
         counts = (self.dropped_events, self.dropped_cells, self.unnamed, self.untracked_requests, cost, file_bytes)
@@ -236,8 +238,8 @@ class Process:
         return b"".join(entries)
 
     def _clock_entry(self, at_seconds: float, error: float, via: int, at: int) -> bytes:
-        reference = int(at_seconds * 1e9) + 5_000_000
-        return struct.pack("<QQQiI", int(self.clock.ticks(at_seconds)), reference, int(error * 1e9), via, at)
+        reference = round((at_seconds - self.reference_start) * 1e9)
+        return struct.pack("<QQQiI", int(self.clock.ticks(at_seconds)), reference, round(error * 1e9), via, at)
 
     def bytes(self) -> bytes:
         body = b"".join(self.sections())
