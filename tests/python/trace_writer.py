@@ -332,39 +332,49 @@ def collective(
         process.call(function, arrivals[:, column], exits, **columns)
 
 
+BUCKETS = (15_600_000, 64 << 20, 27 << 20, 2_100_000)  # bytes of the example's gradients
+
+
 def make_example(folder: Path, *, ranks: int = 4, iterations: int = 300, mode: int = 2, seed: int = 1) -> list[Process]:
-    """A training job of `ranks` on two nodes, about 0.03 s per iteration; the last rank is late by 8 ms since the middle."""
+    """A training job of `ranks` on two nodes, some 50 ms per iteration; since the middle the last rank computes 8 ms longer."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(seed)
-    end = 1.0 + 0.03 * iterations
+    work = 4e-3 + random.random((iterations, ranks)) * 4e-4
+    work[iterations // 2 :, -1] += 8e-3
+    steps, end = _train(work, random)
     processes = [_example_process(rank, ranks, end, mode) for rank in range(ranks)]
-    steps = 1.0 + 0.03 * np.arange(iterations)
-    collective(
-        processes, "MPI_Bcast", _spread(random, np.array([0.2, 0.3]), ranks, 2e-3), 5e-3, sequence=[0, 1], **_floats(64 << 20, 0)
-    )
+    start = np.array([0.2, 0.3])[:, None] + random.random((2, ranks)) * 2e-3
+    parameters = {"datatype": 0, "sent": 64 << 20, "received": 64 << 20, "location": 0, "peer": 0}
+    collective(processes, "MPI_Bcast", start, 5e-3, sequence=[0, 1], **parameters)
     sequence = 2 + np.arange(iterations) * 6
-    for number in range(2):
-        arrivals = _spread(random, steps + 1e-3 * number, ranks, 4e-4)
-        columns = {"datatype": 2, "op": 1, "sent": 8, "received": 8, "location": 0}
-        collective(processes, "MPI_Allreduce", arrivals, 2e-5, sequence=sequence + number, outcome=128 + 2, **columns)
-    for number, size in enumerate((15_600_000, 64 << 20, 27 << 20, 2_100_000)):
-        arrivals = _spread(random, steps + 4e-3 + 2e-3 * number, ranks, 2e-4)
-        arrivals[iterations // 2 :, -1] += 8e-3
-        columns = _floats(size, 0) | {"outcome": 128 + 2}
-        collective(processes, "MPI_Allreduce", arrivals, 2e-10 * size / 8, sequence=sequence + 2 + number, **columns)
+    for number, (size, last) in enumerate(_messages()):
+        control = {"datatype": 2, "op": 1} if size == 8 else {"datatype": 0, "op": 0}
+        columns = control | {"sent": size, "received": size, "location": 0, "outcome": 128 + 2}
+        collective(processes, "MPI_Allreduce", steps[number], last, sequence=sequence + number, **columns)
     for process in processes:
-        _example_extras(process, ranks, steps, end)
+        _example_extras(process, ranks, steps[0][:, process.rank], end)
         process.write(folder)
     write_job(folder, mode="full" if mode == 2 else "aggregate", wall_seconds=end + 1.5, cpus={"node0": 2, "node1": 1})
     return processes
 
 
-def _spread(random: np.random.Generator, base: NDArray[Any], ranks: int, width: float) -> NDArray[Any]:
-    return base[:, None] + random.random((len(base), ranks)) * width
+def _messages() -> list[tuple[int, float]]:
+    """Bytes of an iteration's allreduces, and what each takes once everyone has come."""
+    return [(8, 2e-5), (8, 2e-5)] + [(size, 1e-4 + size * 2e-10) for size in BUCKETS]
 
 
-def _floats(size: int, op: int) -> dict[str, Any]:
-    return {"datatype": 0, "op": op, "sent": size, "received": size, "location": 0}
+def _train(work: NDArray[Any], random: np.random.Generator) -> tuple[NDArray[Any], float]:
+    """Arrivals [message, iteration, rank] of ranks that compute `work` seconds before the gradients, and the job's end."""
+    iterations, ranks = work.shape
+    arrivals = np.zeros((len(_messages()), iterations, ranks))
+    free = np.full(ranks, 1.0)
+    for step in range(iterations):
+        for number, (_, last) in enumerate(_messages()):
+            pause = 1e-4 + random.random(ranks) * 1e-4
+            arrivals[number, step] = free + (6e-3 + pause if number == 0 else work[step] if number == 2 else pause)
+            free = np.full(ranks, arrivals[number, step].max() + last)
+        free = free + 1e-3
+    return arrivals, float(free.max()) + 0.1
 
 
 def _example_process(rank: int, ranks: int, end: float, mode: int) -> Process:
@@ -389,7 +399,7 @@ def _example_extras(process: Process, ranks: int, steps: NDArray[Any], end: floa
     right, left = (process.rank + 1) % ranks, (process.rank - 1) % ranks
     numbers = np.arange(len(steps)) + 1
     bytes_ = {"datatype": 3, "location": 0, "tag": 7, "thread": 1}
-    start = steps + 0.5e-3
+    start = steps - 5.5e-3
     process.call("MPI_Irecv", start, start + 1e-6, peer=left, request=2 * numbers - 1, received=4096, **bytes_)
     process.call(
         "MPI_Isend",
@@ -402,13 +412,14 @@ def _example_extras(process: Process, ranks: int, steps: NDArray[Any], end: floa
         partner=right,
         **bytes_,
     )
-    process.call("MPI_Waitall", start + 5e-3, start + 5.4e-3, thread=1)
+    process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, thread=1, communicator=NONE16)
     done = {"flags": PART, "thread": 1, "direction": "received", "partner": left}
-    process.call("MPI_Waitall", start + 5e-3, start + 5.4e-3, peer=left, request=2 * numbers - 1, received=4096, **done)
-    process.call("MPI_Waitall", start + 5e-3, start + 5.4e-3, peer=right, request=2 * numbers, flags=PART, thread=1)
-    process.call("MPI_Barrier", steps + 0.02, steps + 0.02 + 1e-5, communicator=1, sequence=np.arange(len(steps)), outcome=0)
-    process.call("MPI_Init", -0.05, 0.0)
-    process.call("MPI_Finalize", end, end + 0.01)
+    process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, peer=left, request=2 * numbers - 1, received=4096, **done)
+    process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, peer=right, request=2 * numbers, flags=PART, thread=1)
+    numbers = np.arange(len(steps))
+    process.call("MPI_Barrier", steps - 2e-3, steps - 2e-3 + 1e-5, communicator=1, sequence=numbers, outcome=0)
+    process.call("MPI_Init", -0.05, 0.0, communicator=NONE16)
+    process.call("MPI_Finalize", end, end + 0.01, communicator=NONE16)
     process.queues = [
         ("pml_ob1_unexpected_msgq_length", "messages", "", 1000, 400.0 + 100 * process.rank, 0.0, 5.0 + process.rank),
         ("time_matching_unexpectedq", "s", "this build of MPICH has no such variable", 0, 0.0, 0.0, 0.0),
