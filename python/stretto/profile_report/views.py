@@ -1,0 +1,180 @@
+"""What both pages show, taken from a profile's tables: few rows, in the order in which they matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stretto.profile_model import Profile
+
+MOST_RANKS = 64  # more are shown in blocks of ranks
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Seconds summed over ranks, each a share of the run time summed over ranks; None where it is not known."""
+
+    run_time: float
+    communication: float
+    waiting: float | None
+    transfer: float | None
+    clock_error: float | None
+    lost: int
+
+    def share(self, seconds: float | None) -> float | None:
+        return seconds / self.run_time if seconds is not None and self.run_time > 0 else None
+
+
+def totals(profile: Profile) -> Totals:
+    ranks, functions, arrival = (profile.table(name) for name in ("ranks", "functions", "arrival"))
+    cluster = arrival.filter(pl.col("scope") == "cluster")
+    known = cluster.height > 0
+    return Totals(
+        run_time=run_time(profile),
+        communication=float(functions["time"].sum() or 0.0),
+        waiting=float(cluster["waiting"].sum()) if known else None,
+        transfer=float(cluster["transfer"].sum()) if known else None,
+        clock_error=_number(ranks["clock_error"].max()),
+        lost=int(ranks["lost"].sum() or 0),
+    )
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def run_time(profile: Profile) -> float:
+    """Seconds, summed over ranks: a rank with two libraries counts once."""
+    return float(profile.table("ranks").group_by("rank").agg(pl.col("run_time").max())["run_time"].sum() or 0.0)
+
+
+def rank_numbers(profile: Profile) -> list[int]:
+    known = set(profile.table("ranks")["rank"].drop_nulls().to_list())
+    return sorted(known | set(range(min(profile.world_size, 1 << 16))))
+
+
+def function_rows(profile: Profile) -> list[Row]:
+    """Per library and function, over ranks: calls and their least and most, time, its share of the run time."""
+    table = profile.table("functions")
+    if not table.height:
+        return []
+    ranks = max(len(rank_numbers(profile)), 1)
+    whole = run_time(profile)
+    grouped = table.group_by("library", "function").agg(
+        pl.col("calls", "time", "sent", "received").sum(),
+        least_calls=pl.col("calls").min(),
+        most_calls=pl.col("calls").max(),
+        least_share=pl.col("share").min(),
+        most_share=pl.col("share").max(),
+        ranks=pl.col("rank").n_unique(),
+    )
+    lower = pl.when(pl.col("ranks") < ranks).then(0)
+    return (
+        grouped.with_columns(
+            share=pl.col("time") / whole if whole > 0 else pl.lit(None, pl.Float64),
+            least_calls=lower.otherwise("least_calls"),
+            least_share=lower.otherwise("least_share"),
+        )
+        .sort("library", "time", "function", descending=[False, True, False])
+        .to_dicts()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Ranks that a figure shows as one row."""
+
+    first: int
+    last: int
+
+    @property
+    def label(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
+
+
+def blocks(ranks: int, most: int = MOST_RANKS) -> list[Block]:
+    """Ranks 0..ranks-1 in at most `most` blocks of equal length, a power of two."""
+    width = 1
+    while ranks > width * most:
+        width *= 2
+    return [Block(first, min(first + width, ranks) - 1) for first in range(0, ranks, width)]
+
+
+def shares_by_rank(profile: Profile, functions: list[tuple[str, str]]) -> tuple[list[Block], np.ndarray[Any, Any]]:
+    """(blocks, mean share of run time[block, function]); the last column holds all other functions."""
+    numbers = rank_numbers(profile)
+    parts = blocks(numbers[-1] + 1 if numbers else 0)
+    width = parts[0].last - parts[0].first + 1 if parts else 1
+    found = np.zeros((len(parts), len(functions) + 1))
+    place = {key: column for column, key in enumerate(functions)}
+    table = profile.table("functions").filter(pl.col("rank") >= 0)
+    for library, function, rank, share in table.select("library", "function", "rank", "share").iter_rows():
+        if share is not None:
+            found[rank // width, place.get((library, function), len(functions))] += share
+    lengths = np.array([part.last - part.first + 1 for part in parts])
+    return parts, found / lengths[:, None] if parts else found
+
+
+def histograms(profile: Profile, most: int = 6) -> list[tuple[str, str, list[Row]]]:
+    """(library, function, rows per bin, location and use) of the functions with most time that have sizes."""
+    table = profile.table("sizes")
+    ordered = table.group_by("library", "function").agg(pl.col("time").sum()).sort("time", "function", descending=[True, False])
+    found = []
+    for library, function, _ in ordered.head(most).iter_rows():
+        mine = table.filter((pl.col("library") == library) & (pl.col("function") == function))
+        rows = mine.group_by("upper", "location").agg(pl.col("calls", "bytes", "time").sum()).sort("upper", "location")
+        found.append((library, function, rows.to_dicts()))
+    return found
+
+
+def size_rows(profile: Profile, most: int) -> list[Row]:
+    """By function, bin, datatype, op, location and use: the longest first."""
+    keys = ("library", "function", "upper", "datatype", "op", "location", "use")
+    table = profile.table("sizes").group_by(*keys).agg(pl.col("calls", "bytes", "time").sum())
+    return table.sort("time", *keys, descending=[True, *[False] * len(keys)]).head(most).to_dicts()
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    parts: list[Block]
+    calls: np.ndarray[Any, Any]  # [source, target]
+    bytes: np.ndarray[Any, Any]
+    unknown_calls: int  # with a partner that could not be told
+
+
+def matrix(profile: Profile) -> Matrix:
+    table = profile.table("partners")
+    known = table.filter((pl.col("source") >= 0) & (pl.col("target") >= 0))
+    ends = [known[name].max() for name in ("source", "target")]
+    ranks = max([profile.world_size, *(int(end) + 1 for end in ends if isinstance(end, int))])
+    parts = blocks(ranks)
+    width = parts[0].last - parts[0].first + 1 if parts else 1
+    calls, sizes = (np.zeros((len(parts), len(parts)), dtype=np.int64) for _ in range(2))
+    source, target = (known[name].to_numpy() // width for name in ("source", "target"))
+    np.add.at(calls, (source, target), known["calls"].to_numpy())
+    np.add.at(sizes, (source, target), known["bytes"].to_numpy())
+    return Matrix(parts, calls, sizes, int(table["calls"].sum() or 0) - int(known["calls"].sum() or 0))
+
+
+def busiest(profile: Profile, most: int) -> list[tuple[str, str, str]]:
+    """(library, communicator, function) with invocations over time, those with most waiting first."""
+    table = profile.table("invocations").group_by("library", "communicator", "function").agg(pl.col("waiting").sum())
+    ordered = table.sort("waiting", "communicator", "function", descending=[True, False, False])
+    return [(row[0], row[1], row[2]) for row in ordered.head(most).iter_rows()]
+
+
+def late_rows(profile: Profile, most: int = 8) -> list[Row]:
+    """Who comes last, over all functions of a communicator; at most `most` rows, the most often late first."""
+    table = profile.table("late").filter(pl.col("last") > 0)
+    return table.sort("last", "share", "rank", descending=[True, True, False]).head(most).to_dicts()
+
+
+def often_late(profile: Profile) -> list[Row]:
+    """Of late_rows() those last more than half again as often as chance would have it; at least the first one."""
+    table = profile.table("late").with_columns(fair=1 / pl.len().over("library", "communicator", "function"))
+    stands_out = table.filter((pl.col("last") > 0) & (pl.col("share") > 1.5 * pl.col("fair")))
+    return stands_out.sort("last", "rank", descending=[True, False]).to_dicts() or late_rows(profile, 1)
