@@ -56,6 +56,7 @@ class Group:
     parent: int
     size: int  # of both groups where there are two
     nodes: int  # 0: unknown
+    inter: bool  # an intercommunicator
     members: tuple[int, ...]  # world ranks in increasing order; () where unknown
 
 
@@ -247,4 +248,5 @@ def _group(key: tuple[str, int], label: str, one: traces.Communicator) -> Group:
     members = np.unique(one.members)
     whole = len(members) == one.size + one.remote_size and (not len(members) or members[0] >= 0)
     named = tuple(members.tolist()) if whole else ()
-    return Group(key[0], key[1], label, one.name or "unnamed", one.parent, one.size + one.remote_size, one.nodes, named)
+    inter = one.remote_size > 0
+    return Group(key[0], key[1], label, one.name or "unnamed", one.parent, one.size + one.remote_size, one.nodes, inter, named)

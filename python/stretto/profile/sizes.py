@@ -13,9 +13,9 @@ PARAMETER_BYTES = 4096  # smallest bin of parameters
 BEGINNING = 0.2  # of the run time: when parameters are distributed
 
 _LOGICAL = "^(MPI_(BAND|BOR|BXOR|LAND|LOR|LXOR))$"
-_SUM = "^(MPI_SUM|ncclSum|ncclAvg|ncclPreMulSum|user)$"  # user: sums of half precision, as in Horovod
-_FLOATING = "FLOAT|DOUBLE|REAL|HALF|ncclFloat|ncclBfloat|ncclHalf|ncclDouble|COMPLEX|^derived$"
-_REDUCTION = "(?i)^(MPI_I?(all)?reduce(_scatter)?(_block)?(_init)?(_c)?|nccl(AllReduce|Reduce|ReduceScatter))$"
+SUM = "^(MPI_SUM|ncclSum|ncclAvg|ncclPreMulSum|user)$"  # user: sums of half precision, as in Horovod
+FLOATING = "FLOAT|DOUBLE|REAL|HALF|ncclFloat|ncclBfloat|ncclHalf|ncclDouble|COMPLEX|^derived$"
+REDUCTION = "(?i)^(MPI_I?(all)?reduce(_scatter)?(_block)?(_init)?(_c)?|nccl(AllReduce|Reduce|ReduceScatter))$"
 _ALLREDUCE = "(?i)^(MPI_I?allreduce(_init)?(_c)?|ncclAllReduce)$"
 _GATHER = "(?i)^MPI_I?(all)?gatherv?(_init)?(_c)?$"
 _BCAST = "(?i)^(MPI_I?bcast(_init)?(_c)?|nccl(Bcast|Broadcast))$"
@@ -24,8 +24,8 @@ _BCAST = "(?i)^(MPI_I?bcast(_init)?(_c)?|nccl(Bcast|Broadcast))$"
 def use(run_time: float) -> pl.Expr:
     """The use of a row of cells: "gradients", "control", "parameters" or ""."""
     function, op, upper = pl.col("function"), pl.col("op"), pl.col("upper")
-    summed = function.str.contains(_REDUCTION) & op.str.contains(_SUM)
-    floating = pl.col("datatype").str.contains(_FLOATING)
+    summed = function.str.contains(REDUCTION) & op.str.contains(SUM)
+    floating = pl.col("datatype").str.contains(FLOATING)
     control = function.str.contains(_ALLREDUCE) & op.str.contains(_LOGICAL)
     control |= function.str.contains(f"{_GATHER}|{_BCAST}") & (upper > 0) & ~floating
     parameters = function.str.contains(_BCAST) & (upper >= PARAMETER_BYTES) & (pl.col("last") <= BEGINNING * run_time)
