@@ -18,8 +18,10 @@ def safe(text: object) -> str:
 
 
 def short(text: object, letters: int) -> str:
+    """At most so many letters; what is left out is in the middle, since names differ in their ends."""
     shown = clean(text)
-    return shown if len(shown) <= letters else shown[: letters - 1] + "…"
+    tail = letters // 3
+    return shown if len(shown) <= letters else f"{shown[: letters - 1 - tail]}…{shown[len(shown) - tail :]}"
 
 
 def _n(value: float) -> str:

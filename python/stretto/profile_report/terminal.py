@@ -42,7 +42,7 @@ _PLAIN = str.maketrans(
 
 def print_page(profile: Profile, file: TextIO) -> None:
     """The whole page."""
-    _write(file, lambda console: _page(console, profile))
+    write(file, lambda console: _page(console, profile))
 
 
 def print_short(profile: Profile, file: TextIO, more: str = "") -> None:
@@ -52,12 +52,12 @@ def print_short(profile: Profile, file: TextIO, more: str = "") -> None:
         _title(console, profile)
         _verdict(console, profile)
         if more:
-            _line(console, more, "dim")
+            line(console, more, "dim")
 
-    _write(file, draw)
+    write(file, draw)
 
 
-def _write(file: TextIO, draw: Callable[[Console], None]) -> None:
+def write(file: TextIO, draw: Callable[[Console], None]) -> None:
     """Draws into memory first: a terminal that knows no Unicode gets the nearest plain letters."""
     from rich.console import Console
 
@@ -84,20 +84,20 @@ def _write(file: TextIO, draw: Callable[[Console], None]) -> None:
     file.flush()
 
 
-def _line(console: Console, text: str, style: str = "") -> None:
+def line(console: Console, text: str, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(clean(text), style=style))
 
 
-def _heading(console: Console, text: str, after: str = "") -> None:
+def heading(console: Console, text: str, after: str = "") -> None:
     from rich.text import Text
 
     console.print()
     console.print(Text.assemble((clean(text), "bold"), (f"  {after}" if after else "", "dim italic")))
 
 
-def _table(
+def table(
     console: Console,
     columns: Sequence[str],
     rows: Iterable[Sequence[object]],
@@ -130,8 +130,8 @@ def _page(console: Console, profile: Profile) -> None:
 
 
 def _title(console: Console, profile: Profile) -> None:
-    _line(console, profile.command or profile.folder, "bold")
-    _line(console, " · ".join(subtitle(profile)), "dim")
+    line(console, profile.command or profile.folder, "bold")
+    line(console, " · ".join(subtitle(profile)), "dim")
 
 
 def _verdict(console: Console, profile: Profile) -> None:
@@ -140,7 +140,7 @@ def _verdict(console: Console, profile: Profile) -> None:
 
     console.print()
     if not profile.verdict:
-        _line(console, "No verdict: too little was recorded.")
+        line(console, "No verdict: too little was recorded.")
     for one in profile.verdict:
         mark, style = _MARKS[one.severity]
         console.print(Text.assemble((f"{mark} ", style), (clean(one.title), "bold" if one.severity is not Severity.fine else "")))
@@ -155,12 +155,12 @@ def _explained(one: Finding) -> list[tuple[str, str]]:
 
 def _numbers(console: Console, profile: Profile) -> None:
     console.print()
-    _table(console, ("", "", ""), [(what, value, rest) for value, what, rest in key_numbers(profile)], left=(0, 2))
+    table(console, ("", "", ""), [(what, value, rest) for value, what, rest in key_numbers(profile)], left=(0, 2))
 
 
 def _functions(console: Console, profile: Profile) -> None:
     rows = sorted(views.function_rows(profile), key=lambda row: -row["time"])
-    _heading(console, "Calls and time", "after thesis Fig. 3.1–3.6, Table 3.1")
+    heading(console, "Calls and time", "after thesis Fig. 3.1–3.6, Table 3.1")
     if not rows:
         return _missing(console, profile, "functions")
     most = max((row["share"] or 0 for row in rows), default=0) or 1.0
@@ -176,21 +176,19 @@ def _functions(console: Console, profile: Profile) -> None:
         )
         for row in rows[:9]
     ]
-    _table(console, ("function", "", "calls", "time", "of run time", "over ranks", ""), shown, left=(0, 1, 6))
+    table(console, ("function", "", "calls", "time", "of run time", "over ranks", ""), shown, left=(0, 1, 6))
     if len(rows) > 9:
-        return _line(
-            console, f"{plural(len(rows) - 9, 'more function')}, {duration(sum(row['time'] for row in rows[9:]))}", "dim"
-        )
+        return line(console, f"{plural(len(rows) - 9, 'more function')}, {duration(sum(row['time'] for row in rows[9:]))}", "dim")
     return None
 
 
 def _missing(console: Console, profile: Profile, name: str) -> None:
     reason = profile.unavailable.get(name)
-    _line(console, f"unavailable: {reason}" if reason else "none seen", "dim")
+    line(console, f"unavailable: {reason}" if reason else "none seen", "dim")
 
 
 def _arrival(console: Console, profile: Profile) -> None:
-    _heading(console, "Arrival", "after paper Tables 1 and 2; Ω: first to last, Δ: mean distance, α: a transfer")
+    heading(console, "Arrival", "after paper Tables 1 and 2; Ω: first to last, Δ: mean distance, α: a transfer")
     rows = profile.table("arrival").to_dicts()
     if not rows:
         return _missing(console, profile, "arrival")
@@ -200,7 +198,7 @@ def _arrival(console: Console, profile: Profile) -> None:
     shown = [
         (
             row["function"],
-            short(row["communicator"], 16),
+            short(row["communicator"], 17),
             row["scope"],
             "no data" if row["size_class"] == "none" else row["size_class"],
             count(row["invocations"]),
@@ -212,14 +210,14 @@ def _arrival(console: Console, profile: Profile) -> None:
         )
         for row in rows
     ]
-    _table(console, columns, shown, dim=[bool(row["in_noise"]) for row in rows], left=(0, 1, 2, 3))
+    table(console, columns, shown, dim=[bool(row["in_noise"]) for row in rows], left=(0, 1, 2, 3))
     if any(row["in_noise"] for row in rows):
-        _line(console, noise_note(profile).replace("Set in grey: ", ""), "dim")
+        line(console, noise_note(profile).replace("Set in grey: ", ""), "dim")
     whole = views.run_time(profile) or 1.0
     for row in waiting_rows(profile, 3):
         name = f"{row['function']} on {short(row['communicator'], 32)}"
         shares = f"{percent(row['waiting'] / whole)} of the run time waiting, {percent(row['transfer'] / whole)} transfer"
-        _line(console, f"{name}: {shares}")
+        line(console, f"{name}: {shares}")
     return None
 
 
@@ -227,7 +225,7 @@ def _late(console: Console, profile: Profile) -> None:
     rows = views.often_late(profile)
     if not rows:
         return
-    _heading(console, "Who comes last")
+    heading(console, "Who comes last")
     shown = [
         (
             row["rank"],
@@ -241,11 +239,11 @@ def _late(console: Console, profile: Profile) -> None:
         for row in rows[:6]
     ]
     columns = ("rank", "function", "communicator", "last in", "share", "behind the mean", "since")
-    _table(console, columns, shown, left=(1, 2, 6))
+    table(console, columns, shown, left=(1, 2, 6))
 
 
 def _sizes(console: Console, profile: Profile) -> None:
-    _heading(console, "Message sizes", "after thesis Fig. 3.7–3.10")
+    heading(console, "Message sizes", "after thesis Fig. 3.7–3.10")
     rows = views.size_rows(profile, 8)
     if not rows:
         return _missing(console, profile, "sizes")
@@ -264,20 +262,20 @@ def _sizes(console: Console, profile: Profile) -> None:
         )
         for row in rows
     ]
-    return _table(
+    return table(
         console, ("function", "bytes", "datatype", "op", "in", "use", "calls", "time", ""), shown, left=(0, 2, 3, 4, 5, 8)
     )
 
 
 def _partners(console: Console, profile: Profile) -> None:
-    _heading(console, "Point-to-point partners", "after thesis Fig. 3.11")
-    table = profile.table("partners")
-    if not table.height:
+    heading(console, "Point-to-point partners", "after thesis Fig. 3.11")
+    partners = profile.table("partners")
+    if not partners.height:
         return _missing(console, profile, "partners")
-    pairs = table.filter((pl.col("source") >= 0) & (pl.col("target") >= 0)).group_by("source", "target")
+    pairs = partners.filter((pl.col("source") >= 0) & (pl.col("target") >= 0)).group_by("source", "target")
     summed = pairs.agg(pl.col("calls", "bytes").sum()).sort("bytes", "source", "target", descending=[True, False, False])
     ranks = max(profile.world_size, 1)
-    _line(
+    line(
         console,
         f"{plural(summed.height, 'pair')} of ranks ({percent(summed.height / (ranks * ranks))} of all), "
         f"{count(int(summed['calls'].sum()))} calls, {size(float(summed['bytes'].sum()))}; most bytes: "
@@ -290,7 +288,7 @@ def _communicators(console: Console, profile: Profile) -> None:
     rows = profile.table("communicators").sort("time", descending=True).to_dicts()
     if not rows:
         return
-    _heading(console, "Communicators")
+    heading(console, "Communicators")
     shown = [
         (
             short(row["name"] or "unnamed", 36),
@@ -302,21 +300,21 @@ def _communicators(console: Console, profile: Profile) -> None:
         )
         for row in rows[:5]
     ]
-    _table(console, ("name", "ranks", "nodes", "calls", "bytes", "time"), shown)
+    table(console, ("name", "ranks", "nodes", "calls", "bytes", "time"), shown)
     if len(rows) > 5:
-        _line(console, f"{plural(len(rows) - 5, 'more communicator')}", "dim")
+        line(console, f"{plural(len(rows) - 5, 'more communicator')}", "dim")
 
 
 def _rest(console: Console, profile: Profile) -> None:
     """Overlap, requests, queues, Stretto: a line each."""
-    _heading(console, "Overlap, requests, queues, Stretto")
+    heading(console, "Overlap, requests, queues, Stretto")
     lines = _overlap(profile) + _requests(profile) + _queues(profile) + _takeover(profile)
     cost = profile.overhead
     if cost:
         each = f"{count(cost.calls)} calls at {digits(cost.nanoseconds_per_call)} ns"
         lines.append(f"Stretto's own cost: {each}, {percent(cost.share)} of the run time")
-    for line in lines:
-        _line(console, line)
+    for text in lines:
+        line(console, text)
 
 
 def _overlap(profile: Profile) -> list[str]:
@@ -360,17 +358,17 @@ def _ranks(console: Console, profile: Profile) -> None:
     table = profile.table("ranks").filter(pl.col("state") != "finished")
     if not table.height:
         return
-    _heading(console, "Ranks that did not finish")
+    heading(console, "Ranks that did not finish")
     grouped = table.group_by("state").agg(pl.col("rank")).sort(pl.col("rank").list.min())
     for state, ranks in grouped.head(12).iter_rows():
-        _line(console, f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_list(ranks)}: {state}")
+        line(console, f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_list(ranks)}: {state}")
 
 
 def _problems(console: Console, profile: Profile) -> None:
     if not profile.problems:
         return
-    _heading(console, "Problems with the data")
-    for line in profile.problems[:10]:
-        _line(console, line)
+    heading(console, "Problems with the data")
+    for text in profile.problems[:10]:
+        line(console, text)
     if len(profile.problems) > 10:
-        _line(console, f"and {len(profile.problems) - 10} more (stretto report --html lists them)", "dim")
+        line(console, f"and {len(profile.problems) - 10} more; the HTML page lists them", "dim")

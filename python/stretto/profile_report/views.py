@@ -30,12 +30,12 @@ class Totals:
 
 
 def totals(profile: Profile) -> Totals:
-    ranks, functions, arrival = (profile.table(name) for name in ("ranks", "functions", "arrival"))
+    ranks, arrival = profile.table("ranks"), profile.table("arrival")
     cluster = arrival.filter(pl.col("scope") == "cluster")
     known = cluster.height > 0
     return Totals(
         run_time=run_time(profile),
-        communication=float(functions["time"].sum() or 0.0),
+        communication=float(_in_the_run(profile)["spent"].sum() or 0.0),
         waiting=float(cluster["waiting"].sum()) if known else None,
         transfer=float(cluster["transfer"].sum()) if known else None,
         clock_error=_number(ranks["clock_error"].max()),
@@ -52,6 +52,13 @@ def run_time(profile: Profile) -> float:
     return float(profile.table("ranks").group_by("rank").agg(pl.col("run_time").max())["run_time"].sum() or 0.0)
 
 
+def _in_the_run(profile: Profile) -> pl.DataFrame:
+    """The functions table with `spent`: seconds within the run time, which MPI_Init and MPI_Finalize are outside of."""
+    run_times = profile.table("ranks").group_by("rank").agg(pl.col("run_time").max())
+    joined = profile.table("functions").join(run_times, on="rank", how="left")
+    return joined.with_columns(spent=pl.col("share").fill_nan(0).fill_null(0) * pl.col("run_time").fill_null(0))
+
+
 def rank_numbers(profile: Profile) -> list[int]:
     known = set(profile.table("ranks")["rank"].drop_nulls().to_list())
     return sorted(known | set(range(min(profile.world_size, 1 << 16))))
@@ -59,13 +66,13 @@ def rank_numbers(profile: Profile) -> list[int]:
 
 def function_rows(profile: Profile) -> list[Row]:
     """Per library and function, over ranks: calls and their least and most, time, its share of the run time."""
-    table = profile.table("functions")
+    table = _in_the_run(profile)
     if not table.height:
         return []
     ranks = max(len(rank_numbers(profile)), 1)
     whole = run_time(profile)
     grouped = table.group_by("library", "function").agg(
-        pl.col("calls", "time", "sent", "received").sum(),
+        pl.col("calls", "time", "sent", "received", "spent").sum(),
         least_calls=pl.col("calls").min(),
         most_calls=pl.col("calls").max(),
         least_share=pl.col("share").min(),
@@ -75,7 +82,7 @@ def function_rows(profile: Profile) -> list[Row]:
     lower = pl.when(pl.col("ranks") < ranks).then(0)
     return (
         grouped.with_columns(
-            share=pl.col("time") / whole if whole > 0 else pl.lit(None, pl.Float64),
+            share=pl.col("spent") / whole if whole > 0 else pl.lit(None, pl.Float64),
             least_calls=lower.otherwise("least_calls"),
             least_share=lower.otherwise("least_share"),
         )
@@ -119,9 +126,16 @@ def shares_by_rank(profile: Profile, functions: list[tuple[str, str]]) -> tuple[
     return parts, found / lengths[:, None] if parts else found
 
 
+def _sized(profile: Profile) -> pl.DataFrame:
+    """Sizes of the functions that move data, and of barriers; waiting for requests or starting MPI is neither."""
+    table = profile.table("sizes")
+    moves = (pl.col("upper").max().over("library", "function") > 0) | pl.col("function").str.contains("(?i)barrier")
+    return table.filter(moves)
+
+
 def histograms(profile: Profile, most: int = 6) -> list[tuple[str, str, list[Row]]]:
     """(library, function, rows per bin, location and use) of the functions with most time that have sizes."""
-    table = profile.table("sizes")
+    table = _sized(profile)
     ordered = table.group_by("library", "function").agg(pl.col("time").sum()).sort("time", "function", descending=[True, False])
     found = []
     for library, function, _ in ordered.head(most).iter_rows():
@@ -134,7 +148,7 @@ def histograms(profile: Profile, most: int = 6) -> list[tuple[str, str, list[Row
 def size_rows(profile: Profile, most: int) -> list[Row]:
     """By function, bin, datatype, op, location and use: the longest first."""
     keys = ("library", "function", "upper", "datatype", "op", "location", "use")
-    table = profile.table("sizes").group_by(*keys).agg(pl.col("calls", "bytes", "time").sum())
+    table = _sized(profile).group_by(*keys).agg(pl.col("calls", "bytes", "time").sum())
     return table.sort("time", *keys, descending=[True, *[False] * len(keys)]).head(most).to_dicts()
 
 
@@ -176,5 +190,5 @@ def late_rows(profile: Profile, most: int = 8) -> list[Row]:
 def often_late(profile: Profile) -> list[Row]:
     """Of late_rows() those last more than half again as often as chance would have it; at least the first one."""
     table = profile.table("late").with_columns(fair=1 / pl.len().over("library", "communicator", "function"))
-    stands_out = table.filter((pl.col("last") > 0) & (pl.col("share") > 1.5 * pl.col("fair")))
+    stands_out = table.filter((pl.col("last") >= 4) & (pl.col("share") > 1.5 * pl.col("fair")))
     return stands_out.sort("last", "rank", descending=[True, False]).to_dicts() or late_rows(profile, 1)
