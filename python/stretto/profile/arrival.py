@@ -142,6 +142,30 @@ class Arrivals:
         return found
 
 
+BY_SIZE = {
+    "library": pl.String,
+    "communicator": pl.String,
+    "function": pl.String,
+    "upper": pl.Int64,
+    "invocations": pl.Int64,
+    "waiting": pl.Float64,
+    "transfer": pl.Float64,
+    "alpha": pl.Float64,
+}
+
+
+def by_size(found: Arrivals, matcher: Matcher) -> pl.DataFrame:
+    """Cluster-wide figures by size bin; of communicators that share a label together (alpha: the first one's, null if unknown)."""
+    rows = []
+    for (group, function, size), alpha in found.alphas(matcher.functions).items():
+        one, sums = found.groups[group], found.sums[group, function, size, "cluster"]
+        key = (one.library, one.label, matcher.functions[function], 0 if size == 0 else 1 << (size - 1))
+        rows.append((*key, sums.invocations, sums.waiting, sums.transfer, alpha if alpha > 0 else None))
+    table = pl.DataFrame(rows, schema=BY_SIZE, orient="row")
+    totals = pl.col("invocations", "waiting", "transfer").sum()
+    return table.group_by(list(BY_SIZE)[:4], maintain_order=True).agg(totals, pl.col("alpha").drop_nulls().first())
+
+
 def _blocking(function: str) -> str:
     if not function.startswith("MPI_I"):
         return function

@@ -1,9 +1,9 @@
 """What Stretto took over, or would, and what that is worth.
 
-A collective's waiting stays whoever runs it; what can be gained is the transfer. Its share of the time is known from the arrivals.
-What remains of it under Stretto is a ratio measured against the same MPI on another machine (stretto/data/takeover.json names its
-source); the larger one of the two neighbouring sizes is used, and where no arrivals are known only the time that such a call took on
-that machine: so that the gain is rather said too small.
+A collective's waiting stays whoever runs it; what can be gained is the transfer. Its share of the time is known from the
+arrivals. What remains of it under Stretto is a ratio measured against the same MPI on another machine (stretto/data/takeover.json
+names its source); the larger one of the two neighbouring sizes is used, and where no arrivals are known only the time that such a
+call took on that machine: so that the gain is rather said too small.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from importlib import resources
 
 import polars as pl
 
-from stretto.profile.arrival import size_class
 from stretto.profile.job import Job
 from stretto.profile_model import TABLES
 
@@ -53,18 +52,18 @@ def ratios(version: str) -> Ratios:
     return Ratios(json.loads(text)["rows"], mpi)
 
 
-def takeover(job: Job, cells: pl.DataFrame, arrivals: pl.DataFrame) -> pl.DataFrame:
-    """By function, size and what became of the calls; only the collectives that Stretto can take over."""
+def takeover(job: Job, cells: pl.DataFrame, sized: pl.DataFrame) -> pl.DataFrame:
+    """By function, size and what became of the calls; only the collectives that Stretto can take over. `sized`: arrival.by_size."""
     wanted = cells.filter(pl.col("function").str.contains(f"^{TAKEN.pattern}$") & (pl.col("library") == "MPI"))
     keys = ["function", "communicator", "identity", "upper", "stretto", "location"]
     known = ratios(job.mpi[0].trace.header.library if job.mpi else "")
-    shares = transfer_shares(arrivals)
+    shares = transfer_shares(sized)
     sums: dict[tuple[str, int, str], tuple[int, float, float]] = {}
     for function, label, identity, upper, stretto, location, calls, time in (
         wanted.group_by(keys).agg(pl.col("calls", "time").sum()).sort(keys).iter_rows()
     ):
         what = _outcome(job, identity, stretto, location)
-        share = shares.get((function, label, size_class(upper)))
+        share = shares.get((function, label, upper))
         gain = _gain(what, function, upper, (calls, time), share, known)
         before = sums.get((function, upper, what), (0, 0.0, 0.0))
         sums[function, upper, what] = (before[0] + calls, before[1] + time, before[2] + gain)
