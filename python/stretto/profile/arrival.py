@@ -155,7 +155,7 @@ BY_SIZE = {
 
 
 def by_size(found: Arrivals, matcher: Matcher) -> pl.DataFrame:
-    """Cluster-wide figures by size bin; of communicators that share a label together (alpha: the first one's, null if unknown)."""
+    """Cluster-wide figures by size bin; of communicators that share a label together (alpha: the first one's; null: unknown)."""
     rows = []
     for (group, function, size), alpha in found.alphas(matcher.functions).items():
         one, sums = found.groups[group], found.sums[group, function, size, "cluster"]

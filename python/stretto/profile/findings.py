@@ -88,8 +88,8 @@ def late_rank(seen: View) -> list[Said]:
         when = f" since {say.seconds(since)} after the start" if since > 0 else ""
         title = f"Waiting for rank {rank} takes {say.percent(seen.share(seconds))} of the run time{when}"
         text = (
-            f"It comes last in {say.percent(last / invocations)} of {say.count(invocations, 'call')} of {function} on {communicator},"
-            f" on average {say.seconds(behind)} behind the mean; all ranks together wait {say.seconds(seconds)} for it."
+            f"It comes last in {say.percent(last / invocations)} of {say.count(invocations, 'call')} of {function}"
+            f" on {communicator}, on average {say.seconds(behind)} behind the mean; all ranks together wait {say.seconds(seconds)} for it."
         )
         host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
         where = f" ({host})" if host else ""

@@ -53,7 +53,7 @@ def ratios(version: str) -> Ratios:
 
 
 def takeover(job: Job, cells: pl.DataFrame, sized: pl.DataFrame) -> pl.DataFrame:
-    """By function, size and what became of the calls; only the collectives that Stretto can take over. `sized`: arrival.by_size."""
+    """By function, size and what became of the calls; of the collectives that Stretto can take over. `sized`: arrival.by_size."""
     wanted = cells.filter(pl.col("function").str.contains(f"^{TAKEN.pattern}$") & (pl.col("library") == "MPI"))
     keys = ["function", "communicator", "identity", "upper", "stretto", "location"]
     known = ratios(job.mpi[0].trace.header.library if job.mpi else "")
@@ -71,12 +71,12 @@ def takeover(job: Job, cells: pl.DataFrame, sized: pl.DataFrame) -> pl.DataFrame
     return pl.DataFrame(table, schema=TABLES["takeover"], orient="row")
 
 
-def transfer_shares(arrivals: pl.DataFrame) -> dict[tuple[str, str, str], float]:
-    """Transfer over transfer and waiting, by function, communicator and size class."""
-    rows = arrivals.filter(pl.col("scope") == "cluster").select("function", "communicator", "size_class", "waiting", "transfer")
-    return {
-        (a, b, c): transfer / (waiting + transfer) for a, b, c, waiting, transfer in rows.iter_rows() if waiting + transfer > 0
-    }
+def transfer_shares(sized: pl.DataFrame) -> dict[tuple[str, str, int], float]:
+    """Transfer over transfer and waiting, by function, communicator and upper bound of the size bin."""
+    rows = sized.filter(pl.col("waiting") + pl.col("transfer") > 0).select(
+        "function", "communicator", "upper", pl.col("transfer") / (pl.col("waiting") + pl.col("transfer"))
+    )
+    return {(function, label, upper): share for function, label, upper, share in rows.iter_rows()}
 
 
 def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:

@@ -77,7 +77,7 @@ def view(job: Job, profile: Profile, sized: pl.DataFrame) -> View:
 
 
 def _splits(profile: Profile, sized: pl.DataFrame) -> list[Split]:
-    """Times of the sums, divided as the arrivals of the same size divide: where only some calls were recorded, these stand for all."""
+    """Times of the sums, divided as those of the same size whose arrivals are known: these stand for calls not recorded."""
     known = {tuple(row[:4]): row[4:7] for row in sized.iter_rows()}
     classes: dict[tuple[str, str, str, str], tuple[float, float]] = {}
     for (library, communicator, function, upper), (_, waiting, transfer) in known.items():
@@ -90,7 +90,7 @@ def _splits(profile: Profile, sized: pl.DataFrame) -> list[Split]:
         place = (library, communicator, function)
         if not COLLECTIVE.fullmatch(function) or (*place, size_class(upper)) not in classes:
             continue
-        waiting, transfer = known.get((*place, upper), (0, *classes[*place, size_class(upper)]))[1:]
+        waiting, transfer = known.get((*place, upper), (0, *classes[(*place, size_class(upper))]))[1:]
         part = waiting / (waiting + transfer) if waiting + transfer > 0 else 0.0
         sums = found.setdefault(place, [0.0, 0.0])
         sums[0] += time * part
