@@ -159,7 +159,7 @@ def _numbers(console: Console, profile: Profile) -> None:
 
 
 def _functions(console: Console, profile: Profile) -> None:
-    rows = sorted(views.function_rows(profile), key=lambda row: -row["time"])
+    rows = sorted(views.function_rows(profile), key=lambda row: (-row["spent"], -row["time"]))
     heading(console, "Calls and time", "after thesis Fig. 3.1–3.6, Table 3.1")
     if not rows:
         return _missing(console, profile, "functions")

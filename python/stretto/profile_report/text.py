@@ -108,7 +108,7 @@ def factor(value: float | None) -> str:
     """A time over alpha."""
     if value is None or not math.isfinite(value):
         return NONE
-    return count(round(value)) if value >= 999.5 else digits(value)
+    return count(round(value)) if value >= 999.5 else digits(value) if value >= 0.995 else f"{value:.2f}"
 
 
 def span(least: float | None, most: float | None, show: Callable[[float | None], str] = count) -> str:

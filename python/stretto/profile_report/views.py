@@ -86,7 +86,7 @@ def function_rows(profile: Profile) -> list[Row]:
             least_calls=lower.otherwise("least_calls"),
             least_share=lower.otherwise("least_share"),
         )
-        .sort("library", "time", "function", descending=[False, True, False])
+        .sort("library", "spent", "time", "function", descending=[False, True, True, False])
         .to_dicts()
     )
 
