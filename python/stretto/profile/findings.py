@@ -89,7 +89,8 @@ def late_rank(seen: View) -> list[Said]:
         title = f"Waiting for rank {rank} takes {say.percent(seen.share(seconds))} of the run time{when}"
         text = (
             f"It comes last in {say.percent(last / invocations)} of {say.count(invocations, 'call')} of {function}"
-            f" on {communicator}, on average {say.seconds(behind)} behind the mean; all ranks together wait {say.seconds(seconds)} for it."
+            f" on {communicator}, on average {say.seconds(behind)} behind the mean;"
+            f" all ranks together wait {say.seconds(seconds)} for it."
         )
         host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
         where = f" ({host})" if host else ""

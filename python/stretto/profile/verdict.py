@@ -88,9 +88,10 @@ def _splits(profile: Profile, sized: pl.DataFrame) -> list[Split]:
     rows = profile.tables["sizes"].group_by("library", "communicator", "function", "upper").agg(pl.col("time").sum())
     for library, communicator, function, upper, time in rows.iter_rows():
         place = (library, communicator, function)
-        if not COLLECTIVE.fullmatch(function) or (*place, size_class(upper)) not in classes:
+        alike = (library, communicator, function, size_class(upper))
+        if not COLLECTIVE.fullmatch(function) or alike not in classes:
             continue
-        waiting, transfer = known.get((*place, upper), (0, *classes[(*place, size_class(upper))]))[1:]
+        waiting, transfer = known[(library, communicator, function, upper)][1:] if (*place, upper) in known else classes[alike]
         part = waiting / (waiting + transfer) if waiting + transfer > 0 else 0.0
         sums = found.setdefault(place, [0.0, 0.0])
         sums[0] += time * part
