@@ -150,7 +150,7 @@ def _over_time(profile: Profile) -> str:
     drawn = [arrival_figures.over_time(profile, *one) for one in busiest]
     first = figure("".join(drawn[:2]), _TIME_CAPTION)
     rest = [drawing for drawing in drawn[2:] if drawing]
-    return title + first + (details(f"{len(rest)} more collectives", *(figure(one, "") for one in rest)) if rest else "")
+    return title + first + (details(plural(len(rest), "more collective"), *(figure(one, "") for one in rest)) if rest else "")
 
 
 _TIME_CAPTION = (

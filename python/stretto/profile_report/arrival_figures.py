@@ -78,7 +78,8 @@ def raster(profile: Profile) -> str:
     row_height = min(max(300.0 / len(ranks), 5.0), 24.0)
     height = row_height * len(ranks)
     drawing = Drawing(WIDE, height + 96, "Arrival raster: when each rank came to each invocation")
-    name = f"{table['function'][0]} on {short(table['communicator'][0], 48)}"
+    functions = table["function"].value_counts(sort=True)["function"].to_list()
+    name = f"{', '.join(functions[:3])}{', …' if len(functions) > 3 else ''} on {short(table['communicator'][0], 40)}"
     drawing.text(0, 14, name, "heading")
     heat.shade_scale(drawing, WIDE - 330, 4, values)
     drawing.image(70, 36, WIDE - 80, height, picture)

@@ -61,6 +61,9 @@ def shade_scale(drawing: Drawing, x: float, y: float, values: Array, show: Any =
     positive = values[np.isfinite(values) & (values > 0)]
     if not positive.size:
         return
+    if positive.min() == positive.max():
+        drawing.text(x + 258, y + 10, f"each {show(float(positive.max()))}", "tick", "end")
+        return
     ramp = colors(np.linspace(0.06, 1.0, 64)[None, :])
     drawing.text(x + 92, y + 10, show(float(positive.min())), "tick", "end")
     drawing.image(x + 100, y, 150, 12, png(ramp))

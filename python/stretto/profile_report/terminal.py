@@ -141,7 +141,7 @@ def _verdict(console: Console, profile: Profile) -> None:
     console.print()
     if not profile.verdict:
         line(console, "No verdict: too little was recorded.")
-    for one in profile.verdict:
+    for one in views.findings(profile):
         mark, style = _MARKS[one.severity]
         console.print(Text.assemble((f"{mark} ", style), (clean(one.title), "bold" if one.severity is not Severity.fine else "")))
         for text, text_style in _explained(one):

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stretto.profile_model import Profile
+from stretto.profile_model import Finding, Profile, Severity
 
+_FEW = 8  # invocations; fewer make no figure over time
 MOST_RANKS = 64  # more are shown in blocks of ranks
 Row = dict[str, Any]
 
@@ -176,7 +177,9 @@ def matrix(profile: Profile) -> Matrix:
 
 def busiest(profile: Profile, most: int) -> list[tuple[str, str, str]]:
     """(library, communicator, function) with invocations over time, those with most waiting first."""
-    table = profile.table("invocations").group_by("library", "communicator", "function").agg(pl.col("waiting").sum())
+    keys = ("library", "communicator", "function")
+    table = profile.table("invocations").group_by(*keys).agg(pl.col("waiting").sum(), many=pl.len() >= _FEW)
+    table = table.filter(pl.col("many")) if table["many"].any() else table
     ordered = table.sort("waiting", "communicator", "function", descending=[True, False, False])
     return [(row[0], row[1], row[2]) for row in ordered.head(most).iter_rows()]
 
@@ -192,3 +195,8 @@ def often_late(profile: Profile) -> list[Row]:
     table = profile.table("late").with_columns(fair=1 / pl.len().over("library", "communicator", "function"))
     stands_out = table.filter((pl.col("last") >= 4) & (pl.col("share") > 1.5 * pl.col("fair")))
     return stands_out.sort("last", "rank", descending=[True, False]).to_dicts() or late_rows(profile, 1)
+
+
+def findings(profile: Profile) -> list[Finding]:
+    """The verdict, what costs most first."""
+    return sorted(profile.verdict, key=lambda one: list(Severity).index(one.severity))
