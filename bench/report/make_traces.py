@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the traces of a large job, for measuring how fast reports are made: `make_traces.py FOLDER --ranks 4 --events 2500000`.
 
-A training loop on one node: per iteration two control allreduces, eight of gradients and a barrier on MPI_COMM_WORLD; a tenth of the
-events are an Isend, an Irecv and their completion in a second thread. Written block by block: memory does not grow with the number.
+A training loop on one node: per iteration two control allreduces, seven of gradients and a barrier on MPI_COMM_WORLD; a tenth of
+the events are an Isend, an Irecv and their completion in a second thread. Written block by block: memory does not grow.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How fast a report's analyses are, and what memory they take: `measure.py FOLDER` with a folder of make_traces.py.
 
-Prints one JSON object: events, seconds, events per second, peak resident memory in MiB (of a fresh process; what its imports alone take
-is given apart), and what 100 million events would take at that rate. The memory is bounded by blocks in flight and by thinned samples,
-not by events; it is measured, not extrapolated.
+Prints one JSON object: events, seconds, events per second, peak resident memory in MiB (of a fresh process; what its imports
+alone take is given apart), and what 100 million events would take at that rate. Memory is bounded by the blocks in flight and the
+thinned samples, so it hardly grows with the events: it is measured, not extrapolated.
 """
 
 from __future__ import annotations

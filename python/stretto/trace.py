@@ -8,6 +8,7 @@ file's size, and events come in blocks.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ from stretto.trace_layout import (
     MAGIC,
     MARK,
     MEMBER,
+    MOST_BYTES,
     MOST_NAMES,
     NAME,
     NOTE,
@@ -274,7 +276,7 @@ def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], 
 def _next_section(file: int, at: int, length: int) -> int:
     """The first page from `at` on that begins like a section; `length` where there is none."""
     step = 256 * PAGE
-    while at < length:
+    while (at := _data(file, at, length)) < length:
         words = _read(file, at, min(step, length - at) // 4, np.dtype("<u4"))[:: PAGE // 4]
         found = np.flatnonzero(words == SECTION_MAGIC)
         if len(found):
@@ -283,13 +285,24 @@ def _next_section(file: int, at: int, length: int) -> int:
     return length
 
 
+def _data(file: int, at: int, length: int) -> int:
+    """The page at or behind `at` that is not in a hole of the file."""
+    try:
+        return max(at, os.lseek(file, at, os.SEEK_DATA) // PAGE * PAGE)
+    except OSError as error:
+        return length if error.errno == errno.ENXIO else at
+
+
 def _load(file: int, section: Section, tables: dict[str, list[Array]], counts: dict[str, int], trace: Trace) -> None:
     used, before = section.used, counts.get(section.kind, 0)
     if section.kind in BOUNDED and before + used > MOST_NAMES:
         trace.problems.append(f"more {section.kind.replace('_', ' ')} than any that Stretto writes: {before + used}")
         used = MOST_NAMES - before
-    counts[section.kind] = before + used
     layout = next(layout for name, layout in SECTIONS.values() if name == section.kind)
+    if (before + used) * layout.itemsize > MOST_BYTES:
+        trace.problems.append(f"more {section.kind} than any that Stretto writes: {before + used}")
+        used = MOST_BYTES // layout.itemsize - before
+    counts[section.kind] = before + used
     entries = _read(file, section.offset, used, layout)
     if section.kind == "cells":
         entries["thread"] = section.thread

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stretto.profile.figures import Figures, figures
+from stretto.profile.figures import Figures, figures, present
 from stretto.profile.job import Group, Job
 from stretto.profile.matching import Matched, Matcher
 from stretto.profile.thinned import Thinned
@@ -99,7 +99,7 @@ class Arrivals:
 
     def _add(self, group: int, some: Matched, bins: Array, values: Figures, scope: str, first: bool = True) -> None:
         code = some.function.astype(np.int64) * 128 + bins
-        for one in np.unique(code).tolist():
+        for one in present(code):
             mine = code == one
             chosen: Any = slice(None) if mine.all() else mine
             sums = self.sums.setdefault((group, one // 128, one % 128, scope), Sums())
@@ -116,7 +116,7 @@ class Arrivals:
                 sums.done.add(some.sequence[chosen], values.done[chosen])
 
     def _show(self, group: int, some: Matched, values: Figures) -> None:
-        for function in np.unique(some.function).tolist():
+        for function in present(some.function):
             mine = some.function == function
             columns = (
                 some.sequence,

@@ -34,3 +34,8 @@ def figures(arrival: Array, exit_: Array) -> Figures:
     transfer = np.maximum(exit_ - last, 0.0).sum(axis=0)
     done = np.maximum(exit_.max(axis=0) - last, 0.0)
     return Figures(first, last, arrival.argmax(axis=0), last - first, delta, waiting, transfer, done)
+
+
+def present(numbers: Array) -> list[int]:
+    """The distinct values of small numbers, none below 0, in increasing order."""
+    return [int(one) for one in np.flatnonzero(np.bincount(numbers))]

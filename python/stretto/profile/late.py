@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stretto.profile.figures import Figures
+from stretto.profile.figures import Figures, present
 from stretto.profile.job import Group
 from stretto.profile.matching import Matched
 from stretto.profile.thinned import Thinned
@@ -102,7 +102,7 @@ class Late:
         self.rasters: dict[tuple[str, int], tuple[Group, Array, Thinned]] = {}
 
     def matched(self, some: Matched) -> None:
-        for function in np.unique(some.function).tolist():
+        for function in present(some.function):
             mine = some.function == function
             chosen: Any = slice(None) if mine.all() else mine
             key = (some.group.library, some.group.identity, function)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stretto.profile.figures import Figures, figures
+from stretto.profile.figures import Figures, figures, present
 from stretto.profile.job import Group, Job
 from stretto.profile.scan import Block
 from stretto.trace_layout import PART
@@ -109,7 +109,7 @@ class Matcher:
         rows["begin"], rows["end"] = block.begin[chosen], block.end[chosen]
         rows["bytes"] = np.maximum(block.sent[chosen], block.received[chosen])
         group = group[chosen]
-        for number in np.unique(group).tolist():
+        for number in present(group):
             mine = rows if (group == number).all() else rows[group == number]
             waiting = self._waiting[number]
             waiting.parts.setdefault(block.process, []).append(mine)
