@@ -63,6 +63,7 @@ def _tell_what_is_missing(job: Job, profile: Profile, matcher: Matcher) -> None:
     partial = "" if job.mode == "full" else "single calls are recorded with --trace alone"
     matched = "no collective with several members was recorded on all of them" if events else "the traces hold sums alone"
     reasons = {
+        "ranks": "no process got as far as the end of MPI_Init",
         "partners": "no point-to-point or one-sided message was counted",
         "arrival": matched,
         "late": matched,

@@ -1,8 +1,8 @@
 """Clocks: a process's ticks on the job's common time line.
 
 The common line is the reference clock of the trace format (world rank 0's node), in seconds. Between two synchronisations a clock
-is taken to drift evenly (Hunold and Carpen-Amarie 2018); where there is only one it may drift by `DRIFT`. Processes of one node
-read the same counter, so that one of them speaks for those that left no entry.
+is taken to drift evenly (Hunold and Carpen-Amarie 2018), so that their error bounds hold all the time; beyond the last one it may
+drift by `DRIFT`. Processes of one node read the same counter, so that one of them speaks for those that left no entry.
 """
 
 from __future__ import annotations
@@ -39,18 +39,17 @@ class Timeline:
         return float(self._map(np.array([(int(ticks) - self.base)], np.float64))[0])
 
     def _map(self, since: Array) -> Array:
-        if len(self.ticks) <= 2:
-            return np.asarray(self.seconds[0] + (since - self.ticks[0]) * self._slope())
-        inside = np.interp(since, self.ticks, self.seconds)
-        before, after = since < self.ticks[0], since > self.ticks[-1]
-        inside[before] = self.seconds[0] + (since[before] - self.ticks[0]) * self.tick
-        inside[after] = self.seconds[-1] + (since[after] - self.ticks[-1]) * self.tick
-        return inside
-
-    def _slope(self) -> float:
-        if len(self.ticks) < 2:
-            return self.tick
-        return float((self.seconds[1] - self.seconds[0]) / (self.ticks[1] - self.ticks[0]))
+        first, last = self.ticks[0], self.ticks[-1]
+        if len(self.ticks) == 1:
+            return np.asarray(self.seconds[0] + (since - first) * self.tick)
+        if len(self.ticks) == 2:
+            inside = self.seconds[0] + (since - first) * ((self.seconds[1] - self.seconds[0]) / (last - first))
+        else:
+            inside = np.interp(since, self.ticks, self.seconds)
+        if len(since) and (since.min() < first or since.max() > last):
+            inside = np.where(since < first, self.seconds[0] + (since - first) * self.tick, inside)
+            inside = np.where(since > last, self.seconds[-1] + (since - last) * self.tick, inside)
+        return np.asarray(inside)
 
     def moved(self, seconds: float) -> Timeline:
         return Timeline(self.base, self.ticks, self.seconds + seconds, self.tick, self.error)
@@ -90,13 +89,10 @@ def _synchronised(trace: Trace, problems: list[str]) -> Timeline | None:
         since, seconds, errors = since[fits], seconds[fits], errors[fits]
     if not len(since):
         return None
-    if len(since) > 1 and errors.sum() > DRIFT * (since[-1] - since[0]) * rate:
-        best = [int(errors.argmin())]  # too short to see a drift in
-        since, seconds, errors = since[best], seconds[best], errors[best]
     error = float(errors.max())
-    if len(since) == 1 and error > 0:
+    if error > 0:
         reached = max(header.last_ticks, header.finalize_ticks, header.start_ticks) - header.start_ticks
-        error += DRIFT * abs(reached - float(since[0])) * rate
+        error += DRIFT * max(0.0, reached - float(since[-1])) * rate
     return Timeline(header.start_ticks, since, seconds, rate, error)
 
 

@@ -151,7 +151,7 @@ class Matcher:
     def _below(self, waiting: _Waiting, process: int, below: int) -> Array:
         """Takes a process's rows with smaller sequence numbers out, sorted, without repetitions."""
         parts = waiting.parts.pop(process, [])
-        rows = np.concatenate(parts) if len(parts) != 1 else parts[0] if parts else np.zeros(0, PENDING)
+        rows = np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else np.zeros(0, PENDING)
         complete = rows["sequence"] < below
         if not complete.all():
             waiting.parts[process] = [rows[~complete]]
