@@ -299,7 +299,7 @@ def _verdict(late: int, many: bool, text: str) -> list[Finding]:
         Finding(
             Severity.bad,
             f"Waiting for rank {late} takes 16 % of the run time{text}",
-            f"Rank {late} on node02 came last in 66 % of 9 280 allreduces, in 93 % of them since 21 s into the run; "
+            f"Rank {late} on node02 came last in 66 % of 9,280 allreduces, in 93 % of them since 21 s into the run; "
             "the others waited 10.1 s each.",
             f"Look at what else runs on node02: compare rank {late}'s compute time with its neighbours'.",
             "late",
@@ -307,13 +307,13 @@ def _verdict(late: int, many: bool, text: str) -> list[Finding]:
         Finding(
             Severity.notable,
             "Control messages are 88 % of the allreduces",
-            "63 200 allreduces of 8 B with MPI_BAND take 9.7 % of the run time.",
+            "63,200 allreduces of 8 B with MPI_BAND take 9.7 % of the run time.",
             "With Horovod, raise HOROVOD_CYCLE_TIME.",
             "sizes",
         ),
         Finding(
             Severity.notable,
-            "Stretto would take over 76 000 calls",
+            "Stretto would take over 76,000 calls",
             "Expected gain: 26.2 s summed over the ranks, 5.2 % of the run time.",
             "Run it with stretto run.",
             "takeover",

@@ -63,7 +63,7 @@ def test_it_says_what_the_profile_says() -> None:
     shown = text_of(html_page(example(8)))
     for words in (
         f"Waiting for rank {LATE} takes 16 % of the run time",
-        "MPI_Allreduce 75 840 9 480",
+        "MPI_Allreduce 75,840 9,480",
         "16 % 81.9 s",
         "queue variables: its point-to-point layer is not ob1",
         "after thesis Fig. 3.1",
@@ -73,7 +73,7 @@ def test_it_says_what_the_profile_says() -> None:
         "after paper Table 1",
         "after paper Table 2",
         "after paper Fig. 4",
-        "6 125 of 9 280",
+        "6,125 of 9,280",
         "61.0 ns",
         "MPI_BAND",
         "no MPI_Finalize",

@@ -55,11 +55,11 @@ def test_the_verdict_comes_first_and_the_figures_are_there() -> None:
     ]
     assert order == sorted(order)
     for words in (
-        "MPI_Allreduce MPI 75 840 96.7 s 19 % 5.5 % to 22 %",
+        "MPI_Allreduce MPI 75,840 96.7 s 19 % 5.5 % to 22 %",
         "waiting for late ranks 16 % 81.9 s",
         "≈264 µs",
-        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 6 125 of 9 280 66 % 6.10 ms 21.0 s into the run",
-        "MPI_Irecv: 95 998 requests, 41 % of their time in flight hidden, 2 left open",
+        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 6,125 of 9,280 66 % 6.10 ms 21.0 s into the run",
+        "MPI_Irecv: 95,998 requests, 41 % of their time in flight hidden, 2 left open",
         "26 pairs of ranks",
         "rank 3: no MPI_Finalize",
         "queue variables unavailable: this MPI",

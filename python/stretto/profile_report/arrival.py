@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 from stretto.profile_model import Profile
 from stretto.profile_report import arrival_figures, views
 from stretto.profile_report.markup import Html, Section, bar, details, figure, heading, note, number, table, text
@@ -14,9 +16,9 @@ _SCOPES = (
     ("node", "Node-wide: among the ranks of one node", "after paper Table 2"),
 )
 _DEFINITIONS = (
-    "Ω is the time from the first rank's arrival to the last one's, Δ the mean distance from the mean arrival; α is the time to "
-    "communicate such a message, measured on this machine. Waiting is what ranks spend before the last one comes, transfer what "
-    "follows."
+    "Ω is the time from the first rank's arrival to the last one's, Δ the mean distance from the mean arrival; α is what such a "
+    "message takes in this run once all ranks have come, in the fastest tenth of its invocations. Waiting is what ranks spend "
+    "before the last one comes, transfer what follows."
 )
 
 
@@ -161,10 +163,16 @@ _TIME_CAPTION = (
 
 def _raster(profile: Profile) -> str:
     title = heading("Arrival raster")
-    if not profile.table("raster").height:
+    names = views.raster_communicators(profile)
+    if not names:
         return title + missing(profile, "raster")
-    ranks = profile.table("raster")["rank"].n_unique()
-    caption = "Time after the first rank of each invocation; darker is later."
-    if ranks < profile.world_size:
-        caption += f" {ranks} of {profile.world_size} ranks are shown."
-    return title + figure(arrival_figures.raster(profile), caption)
+    first, *rest = (figure(arrival_figures.raster(profile, name), _raster_caption(profile, name)) for name in names[:9])
+    return title + first + (details(plural(len(rest), "more communicator"), *rest) if rest else "")
+
+
+def _raster_caption(profile: Profile, communicator: str) -> str:
+    mine = profile.table("raster").filter(pl.col("communicator") == communicator)
+    shown = mine["rank"].n_unique()
+    members = profile.table("communicators").filter(pl.col("name") == communicator)["size"].max()
+    some = f" {shown} of its {members} ranks are shown." if isinstance(members, int) and shown < members else ""
+    return f"Time after the first rank of each invocation; darker is later.{some}"

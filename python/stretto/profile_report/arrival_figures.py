@@ -65,9 +65,9 @@ def _thin(rows: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([numbered.unique("part", keep="first"), worst]).unique("place").sort("place")
 
 
-def raster(profile: Profile) -> str:
+def raster(profile: Profile, communicator: str) -> str:
     """Ranks x invocations: how long after the first one each arrived; darker is later."""
-    table = profile.table("raster").filter(pl.col("after_first").is_not_null())
+    table = profile.table("raster").filter((pl.col("communicator") == communicator) & pl.col("after_first").is_not_null())
     if not table.height:
         return ""
     ranks, sequences = table["rank"].unique().sort(), table["sequence"].unique().sort()
@@ -79,7 +79,7 @@ def raster(profile: Profile) -> str:
     height = row_height * len(ranks)
     drawing = Drawing(WIDE, height + 96, "Arrival raster: when each rank came to each invocation")
     functions = table["function"].value_counts(sort=True)["function"].to_list()
-    name = f"{', '.join(functions[:3])}{', …' if len(functions) > 3 else ''} on {short(table['communicator'][0], 40)}"
+    name = f"{', '.join(functions[:3])}{', …' if len(functions) > 3 else ''} on {short(communicator, 40)}"
     drawing.text(0, 14, name, "heading")
     heat.shade_scale(drawing, WIDE - 330, 4, values)
     drawing.image(70, 36, WIDE - 80, height, picture)

@@ -110,7 +110,7 @@ def _header(profile: Profile) -> str:
 
 
 def _verdict(profile: Profile) -> str:
-    items = "".join(_finding(one) for one in views.findings(profile))
+    items = "".join(_finding(one) for one in profile.verdict)
     content = f'<ol class="verdict">{items}</ol>' if items else '<p class="none">No verdict: too little was recorded.</p>'
     return f'<section id="verdict" aria-labelledby="verdict-h"><h2 id="verdict-h">Verdict</h2>{content}</section>'
 

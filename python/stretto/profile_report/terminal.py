@@ -36,7 +36,7 @@ WIDTH = 100
 _MARKS = {Severity.bad: ("■", "bold red"), Severity.notable: ("▲", "yellow"), Severity.fine: ("●", "green")}
 _PLAIN = str.maketrans(
     {"µ": "u", "–": "-", "−": "-", "≤": "<=", "≈": "~", "Ω": "W", "Δ": "D", "α": "a", "■": "!", "▲": "*", "●": "-", "→": ">"}
-    | {"±": "+-", "…": ".", "·": "|", "█": "#", "\u202f": " ", "\u00a0": " ", "×": "x"}
+    | {"±": "+-", "…": ".", "·": "|", "█": "#", "×": "x"}
 )
 
 
@@ -141,7 +141,7 @@ def _verdict(console: Console, profile: Profile) -> None:
     console.print()
     if not profile.verdict:
         line(console, "No verdict: too little was recorded.")
-    for one in views.findings(profile):
+    for one in profile.verdict:
         mark, style = _MARKS[one.severity]
         console.print(Text.assemble((f"{mark} ", style), (clean(one.title), "bold" if one.severity is not Severity.fine else "")))
         for text, text_style in _explained(one):

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Iterable
 
 NONE = "–"
-_SPACES = "\u202f\u00a0"  # the reports' own, inside numbers
 
 
 def clean(text: object) -> str:
     """Text that came from the job, harmless on a terminal and in a page: what is not printable becomes '?'."""
-    return "".join(letter if letter.isprintable() or letter in _SPACES else "?" for letter in str(text))
+    return "".join(letter if letter.isprintable() else "?" for letter in str(text))
 
 
 def known(value: float | None) -> bool:
@@ -65,8 +64,8 @@ def bin_name(upper: int) -> str:
 
 
 def count(value: float | None) -> str:
-    """1 204; 412 000 ("thin" spaces, so that a number does not break)."""
-    return NONE if value is None else f"{int(value):,}".replace(",", "\u202f")
+    """1,204; 412,000."""
+    return NONE if value is None else f"{int(value):,}"
 
 
 def short_count(value: float) -> str:

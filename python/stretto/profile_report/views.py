@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stretto.profile_model import Finding, Profile, Severity
+from stretto.profile_model import Profile
 
 _FEW = 8  # invocations; fewer make no figure over time
 MOST_RANKS = 64  # more are shown in blocks of ranks
@@ -185,18 +185,28 @@ def busiest(profile: Profile, most: int) -> list[tuple[str, str, str]]:
 
 
 def late_rows(profile: Profile, most: int = 8) -> list[Row]:
-    """Who comes last, over all functions of a communicator; at most `most` rows, the most often late first."""
-    table = profile.table("late").filter(pl.col("last") > 0)
-    return table.sort("last", "share", "rank", descending=[True, True, False]).head(most).to_dicts()
+    """Who comes last: at most `most` rows, those that the others have been waiting for since some time first."""
+    table = profile.table("late").filter(pl.col("last") > 0).with_columns(blamed=pl.col("since").is_not_null())
+    return table.sort("blamed", "last", "rank", descending=[True, True, False]).drop("blamed").head(most).to_dicts()
 
 
 def often_late(profile: Profile) -> list[Row]:
-    """Of late_rows() those last more than half again as often as chance would have it; at least the first one."""
-    table = profile.table("late").with_columns(fair=1 / pl.len().over("library", "communicator", "function"))
-    stands_out = table.filter((pl.col("last") >= 4) & (pl.col("share") > 1.5 * pl.col("fair")))
-    return stands_out.sort("last", "rank", descending=[True, False]).to_dicts() or late_rows(profile, 1)
+    """Of late_rows() those waited for since some time, or last more than half again as often as chance would have it."""
+    late = profile.table("late")
+    fair = late.group_by("library", "communicator", "function").agg(fair=1 / pl.len())
+    known = {row[:3]: row[3] for row in fair.iter_rows()}
+
+    def stands_out(row: Row) -> bool:
+        often = row["last"] >= 4 and row["share"] > 1.5 * known[row["library"], row["communicator"], row["function"]]
+        return row["since"] is not None or often
+
+    rows = late_rows(profile, 1000)
+    return [row for row in rows if stands_out(row)] or rows[:1]
 
 
-def findings(profile: Profile) -> list[Finding]:
-    """The verdict, what costs most first."""
-    return sorted(profile.verdict, key=lambda one: list(Severity).index(one.severity))
+def raster_communicators(profile: Profile) -> list[str]:
+    """The communicators that have an arrival raster, those with most waiting first."""
+    there = set(profile.table("raster")["communicator"].unique().to_list())
+    waiting = profile.table("invocations").group_by("communicator").agg(pl.col("waiting").sum())
+    known = dict(waiting.iter_rows())
+    return sorted(there, key=lambda name: (-known.get(name, 0.0), name))
