@@ -157,7 +157,7 @@ def test_figures_below_three_times_the_clock_error_are_marked(tmp_path: Path) ->
     for error, noisy in ((0.9e-4, False), (1.2e-4, True)):
         processes = world(2, nodes=2)
         processes[1].clocks = [(0.1, error, 0, 0), (9.9, error, 0, 1)]
-        allreduces(processes, 1.0 + np.arange(30)[:, None] + [[0.0, 3e-4]] * 30, 1e-5)
+        allreduces(processes, 1.0 + np.arange(1500)[:, None] * 5e-3 + [[0.0, 3e-4]] * 1500, 1e-5)
         found = profile(tmp_path / str(noisy), processes)
         assert [row["in_noise"] for row in rows(found.table("arrival"), scope="cluster")] == [noisy]
         assert any("clocks are too far apart" in one.title for one in found.verdict) == noisy
