@@ -34,6 +34,7 @@ from stretto.trace_layout import (
     MEMBER,
     MOST_BYTES,
     MOST_NAMES,
+    MOST_SHARED,
     NAME,
     NOTE,
     PAGE,
@@ -61,6 +62,7 @@ class Section:
     thread: int  # NONE16: of the process
     offset: int  # in the file, of the first entry
     used: int  # entries that are in the file
+    entry_bytes: int  # from one to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class Trace:
                 if section.thread != thread:
                     continue
                 for at in range(0, section.used, most):
-                    rows = _read(file.fileno(), section.offset + at * EVENT.itemsize, min(most, section.used - at), EVENT)
+                    rows = _entries(file.fileno(), section, at, min(most, section.used - at), EVENT)
                     batch, carried = _widen(thread, np.concatenate([carried, rows]) if len(carried) else rows)
                     if len(batch.rows):
                         yield batch
@@ -204,6 +206,15 @@ def _read(file: int, offset: int, count: int, kind: np.dtype[Any]) -> Array:
             break
         filled += got
     return buffer[: filled // kind.itemsize * kind.itemsize].view(kind)
+
+
+def _entries(file: int, section: Section, first: int, count: int, kind: np.dtype[Any]) -> Array:
+    """Entries of a section; of longer ones than known, written by a later Stretto, what is known."""
+    at, length = section.offset + first * section.entry_bytes, section.entry_bytes
+    if length == kind.itemsize:
+        return _read(file, at, count, kind)
+    raw = _read(file, at, count, np.dtype((np.void, length)))
+    return np.ascontiguousarray(raw.view(np.uint8).reshape(-1, length)[:, : kind.itemsize]).view(kind).reshape(-1)
 
 
 def _parse(path: Path, file: int) -> Trace:
@@ -264,13 +275,13 @@ def _exactly(file: int, offset: int, size: int) -> bytes:
 def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int]) -> Section | None:
     name, layout = kind
     thread, entry_bytes, used = rest
-    if entry_bytes != layout.itemsize:
+    if not layout.itemsize <= entry_bytes <= PAGE:
         trace.problems.append(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
         return None
     room = max(0, size - SECTION_HEADER.size) // entry_bytes
     if used > room:
         trace.problems.append(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
-    return Section(name, thread, at + SECTION_HEADER.size, min(used, room))
+    return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes)
 
 
 def _next_section(file: int, at: int, length: int) -> int:
@@ -299,11 +310,11 @@ def _load(file: int, section: Section, tables: dict[str, list[Array]], counts: d
         trace.problems.append(f"more {section.kind.replace('_', ' ')} than any that Stretto writes: {before + used}")
         used = MOST_NAMES - before
     layout = next(layout for name, layout in SECTIONS.values() if name == section.kind)
-    if (before + used) * layout.itemsize > MOST_BYTES:
+    if (before + used) * section.entry_bytes > MOST_BYTES:
         trace.problems.append(f"more {section.kind} than any that Stretto writes: {before + used}")
-        used = MOST_BYTES // layout.itemsize - before
+        used = max(0, MOST_BYTES // section.entry_bytes - before)
     counts[section.kind] = before + used
-    entries = _read(file, section.offset, used, layout)
+    entries = _entries(file, section, 0, used, layout)
     if section.kind == "cells":
         entries["thread"] = section.thread
     tables.setdefault(section.kind, []).append(entries)
@@ -326,9 +337,7 @@ def _fill(trace: Trace, tables: dict[str, Array]) -> None:
 
 
 def _communicators(entries: Array, members: Array, trace: Trace) -> list[Communicator]:
-    left = len(
-        members
-    )  # each member belongs to one communicator: a file cannot make its reader walk the same ones again and again
+    left = len(members) + MOST_SHARED  # a file cannot make its reader walk the same members again and again
     result, unknown = [], 0
     for entry in entries:
         first, size = int(entry["first_member"]), int(entry["size"]) + int(entry["remote_size"])

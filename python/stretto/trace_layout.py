@@ -21,6 +21,7 @@ REASON = 128  # outcomes from here on are reasons
 HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s")
 SECTION_HEADER = struct.Struct("<IHHIIQQ4Q")
 MOST_BYTES = 1 << 29  # of all entries of one type, events apart
+MOST_SHARED = 1 << 22  # members that communicators have in common
 MOST_NAMES = 65536  # of a table whose entries become Python objects; more is taken for damage
 
 NAME = np.dtype("S40")

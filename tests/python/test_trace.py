@@ -167,13 +167,27 @@ def test_holes_cost_no_time(tmp_path: Path) -> None:
 
 
 def test_members_are_not_walked_again_and_again(tmp_path: Path) -> None:
-    process = writer.Process(size=3)
-    for _ in range(3):
-        process.communicator(5, [0, 1, 2])
-    process.members = process.members[:3]
-    process.communicators = [one[:48] + bytes(8) + one[56:] for one in process.communicators]  # all begin at member 0
+    process = writer.Process(size=1000)
+    for _ in range(5000):
+        process.communicator(5, [0])
+    process.members = list(range(1000))
+    shared = struct.pack("<IiIIQ", 1000, 0, 0, 1, 0)  # all have the same thousand members
+    process.communicators = [one[:32] + shared + one[56:] for one in process.communicators]
     one = read(tmp_path, process.bytes())
-    assert [len(each.members) for each in one.communicators] == [3, 0, 0] and "2 communicators" in one.problems[0]
+    known = [len(each.members) for each in one.communicators]
+    assert known[:4000] == [1000] * 4000 and known[-1] == 0 and "communicators whose members" in one.problems[0]
+
+
+def test_longer_entries_of_a_later_version_are_stepped_over(tmp_path: Path) -> None:
+    notes = b"".join(text.ljust(256, b"\0") + b"later..." for text in (b"one", b"two"))
+    rows = writer.events(np.zeros(3, writer.CALL))
+    rows["sequence"] = [7, 8, 9]
+    longer = b"".join(row.tobytes() + b"12345678" for row in rows)
+    body = writer.section(14, notes, 264) + writer.section(13, longer, 56, 0)
+    one = read(tmp_path, writer.Process().header(writer.PAGE + len(body)) + body)
+    assert one.notes == ["one", "two"]
+    for most in (1, 2, 3):
+        assert [int(n) for batch in one.batches(0, most) for n in batch.rows["sequence"]] == [7, 8, 9]
 
 
 def test_names_are_fit_to_be_shown(tmp_path: Path) -> None:
