@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import re
 import time
 from dataclasses import dataclass
@@ -36,6 +38,10 @@ class Place:
     since: float  # seconds
     process: int = 0  # index in the job's processes
 
+    @property
+    def collective(self) -> bool:
+        return self.key[1] != 0 and is_collective(self.function)
+
 
 @dataclass(frozen=True, slots=True)
 class Gathering:
@@ -63,7 +69,8 @@ def look(folder: Path) -> Live:
     """StrettoError: the folder cannot be read or holds no trace."""
     job = open_job(folder)
     running = _running(job)
-    places = [place for number, process in enumerate(job.processes) for place in _places(number, process, running)]
+    end = _end(job, running)
+    places = [place for number, process in enumerate(job.processes) for place in _places(number, process, end)]
     gatherings = _gatherings(job, places)
     absent = {rank for one in gatherings for rank in one.absent}
     return Live(running, places, gatherings, _elsewhere(job, places, absent), tuple(job.missing))
@@ -77,22 +84,31 @@ def _running(job: Job) -> bool:
     return is_alive(job.facts) or any(process.now is not None for process in job.processes)
 
 
-def _now(process: Process, running: bool) -> int:
-    """This moment in the process's ticks; on other machines by their wall clocks; of a job that ended, its last known one."""
-    header = process.trace.header
+def _now(process: Process, end: float | None) -> int:
+    """In the process's ticks, this moment or `end` (seconds since 1970); where other machines are by their wall clocks."""
+    header, newest = process.trace.header, newest_ticks(process.trace)
     if process.now is not None:
         return process.now
-    if not running or not process.line.tick:
-        return newest_ticks(process.trace)
-    elapsed = (time.time_ns() - header.start_realtime_ns) * 1e-9
-    return max(newest_ticks(process.trace), header.start_ticks + round(elapsed / process.line.tick))
+    if end is None or not process.line.tick:
+        return newest
+    return max(newest, header.start_ticks + round((end - header.start_realtime_ns * 1e-9) / process.line.tick))
 
 
-def _places(number: int, process: Process, running: bool) -> Iterable[Place]:
+def _end(job: Job, running: bool) -> float | None:
+    """The last moment at which the ranks can have been where they are: now, or the end in job.json; None: unknown."""
+    if running:
+        return time.time()
+    with contextlib.suppress(ValueError):
+        if job.number("wall_seconds"):
+            return datetime.datetime.fromisoformat(job.text("started")).timestamp() + job.number("wall_seconds")
+    return None
+
+
+def _places(number: int, process: Process, end: float | None) -> Iterable[Place]:
     trace = process.trace
     if trace.header.stage == STAGES.index("finalized"):
         return
-    now = _now(process, running)
+    now = _now(process, end)
     for entry, name in zip(trace.threads, trace.thread_names, strict=True):
         function, communicator = int(entry["function"]), int(entry["communicator"])
         if function >= len(trace.functions):
@@ -120,7 +136,7 @@ def _gatherings(job: Job, places: list[Place]) -> list[Gathering]:
     """The collectives with somebody inside, those that somebody is missing from first, the longest waiting first."""
     met: dict[tuple[tuple[str, int], int], list[Place]] = {}
     for place in places:
-        if place.key[1] and is_collective(place.function):
+        if place.collective:
             met.setdefault((place.key, place.sequence), []).append(place)
     found = []
     for (key, sequence), inside in met.items():

@@ -76,7 +76,10 @@ def _end_of_run(folder: Path, end_ns: int, exit_code: int) -> None:
             report.say(line)
         return
     except KeyboardInterrupt:
-        report.say(f"the report is left out: stretto report {shlex.quote(str(folder))} shows it")
+        report.say(f"the report is left out: stretto report {_relative(folder)} shows it")
+        return
+    except Exception as error:  # a defect of the report: the run is over and must end as the job did
+        report.say(f"the report failed ({type(error).__name__}: {error}); the profile is in {_relative(folder)}")
         return
     short = _relative(folder)
     more = f"stretto report {short}  shows the whole page and writes {short}/report.html"

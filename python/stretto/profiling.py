@@ -162,7 +162,7 @@ def facts_before(plan: session.Plan, options: Options) -> dict[str, Any]:
         "launcher_version": plan.launcher.version,
         "accelerate": plan.accelerate,
         "settings": plan.settings,
-        "started": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        "started": datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "pid_start": job.start_time(os.getpid()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
 import struct
@@ -128,6 +129,14 @@ def test_a_job_that_runs_is_said_to_run(tmp_path: Path, monkeypatch: pytest.Monk
     assert not live.look(tmp_path).running, "its process is gone"
     monkeypatch.setattr("stretto.profiling.is_alive", lambda _: True)
     assert live.look(tmp_path).running
+
+
+def test_a_killed_job_waited_until_it_was_killed(tmp_path: Path) -> None:
+    begin = datetime.datetime.fromtimestamp(1_800_000_000, datetime.timezone.utc).isoformat()  # the writer's own
+    hang(tmp_path, 2, [1, 1], {0: ("MPI_Barrier", 4.0, 0, 1, -1)}, started=begin, wall_seconds=64.0)
+    assert live.look(tmp_path).gatherings[0].since == pytest.approx(60.0, abs=0.2)
+    hang(tmp_path, 2, [1, 1], {0: ("MPI_Barrier", 4.0, 0, 1, -1)}, started="yesterday", wall_seconds=64.0)
+    assert live.look(tmp_path).gatherings[0].since == pytest.approx(6.0, abs=0.01)
 
 
 def test_damage_does_not_stop_it(tmp_path: Path) -> None:

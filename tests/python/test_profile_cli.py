@@ -91,7 +91,7 @@ def test_a_run(code: int, launcher: Path, library: Path, place: Path, capfd: pyt
     assert after["job_id"] == ranks["STRETTO_JOB"]
     assert after["command"] == f"{launcher} {code}"
     assert next(iter(after["cpus"].values())) == len(os.sched_getaffinity(0))
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d", after["started"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d", after["started"])
 
 
 def test_settings_of_the_iterations(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -196,6 +196,21 @@ def test_a_run_without_traces_says_so(launcher: Path, library: Path, capfd: pyte
     assert main([*words(launcher, library), "3"]) == 3
     err = capfd.readouterr().err
     assert "no MPI call was seen" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("failure", [ValueError("boom"), KeyboardInterrupt()])
+def test_a_report_that_fails_costs_no_exit_code(
+    failure: BaseException, launcher: Path, library: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> None:
+        raise failure
+
+    monkeypatch.setattr("stretto.profile_cli._analyse", fail)
+    assert main([*words(launcher, library), "7"]) == 7
+    err = capfd.readouterr().err
+    assert "the report" in err
+    assert "stretto-profile-1" in err
     assert "Traceback" not in err
 
 

@@ -63,7 +63,8 @@ def _places(console: Console, found: Live) -> None:
     groups: dict[tuple[str, str, str, str], list[Place]] = {}
     for place in found.places:
         peer = f"rank {place.peer}" if place.peer >= 0 else "any" if place.peer == -2 else ""
-        key = (place.function, place.communicator, str(place.sequence), peer)
+        number = str(place.sequence) if place.collective else ""
+        key = (place.function, place.communicator, number, peer)
         groups.setdefault(key, []).append(place)
     ordered = sorted(groups.items(), key=lambda item: -max(place.since for place in item[1]))
     rows = [

@@ -91,12 +91,17 @@ def subtitle(profile: Profile) -> list[str]:
     nodes = max(table["host"].n_unique(), 1) if table.height else 0
     ranks = profile.world_size or table["rank"].n_unique()
     parts = [f"{ranks} rank" + ("s" if ranks != 1 else "") + (f" on {nodes} node" + ("s" if nodes != 1 else "") if nodes else "")]
-    parts += sorted(str(name) for name in table["version"].unique().to_list() if name)[:3]
+    parts += sorted({_library(name) for name in table["version"].unique().to_list() if name})[:3]
     if profile.started:
         parts.append(profile.started.replace("T", " ")[:19])
     if profile.wall_seconds > 0:
         parts.append(f"ran {duration(profile.wall_seconds)}")
     return [*parts, "every call recorded" if profile.mode == "full" else "sums, with a sample of the calls"]
+
+
+def _library(version: str) -> str:
+    """The name and number that a library's version begins with, without how and when it was built."""
+    return " ".join(version.split(",")[0].replace("Version:", "").split())[:60]
 
 
 def _header(profile: Profile) -> str:

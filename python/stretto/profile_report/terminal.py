@@ -327,11 +327,12 @@ def _overlap(profile: Profile) -> list[str]:
 
 def _requests(profile: Profile) -> list[str]:
     rows = profile.table("requests").sort("in_flight", descending=True, nulls_last=True).head(3).to_dicts()
-    return [
-        f"{row['function']}: {plural(row['completed'], 'request')}, {percent(row['hidden_share'])} of their time in flight hidden"
-        + (f", {count(row['open'])} left open" if row["open"] else "")
-        for row in rows
-    ]
+    found = []
+    for row in rows:
+        parts = [f"{percent(row['hidden_share'])} of their time in flight hidden"] if row["completed"] else []
+        parts += [f"{count(row['open'])} left open"] if row["open"] else []
+        found.append(f"{row['function']}: {', '.join([plural(row['completed'], 'request'), *parts])}")
+    return found
 
 
 def _queues(profile: Profile) -> list[str]:
