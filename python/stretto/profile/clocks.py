@@ -63,7 +63,7 @@ def same_counter(one: Header, other: Header) -> bool:
 
 def timelines(traces: list[Trace], problems: list[str]) -> list[Timeline]:
     """A time line for each trace; `problems` gains a line where some could not be compared."""
-    own: list[Timeline | None] = [_synchronised(trace, problems) for trace in traces]
+    own = [_synchronised(trace, problems) or _reference(trace.header) for trace in traces]
     if traces and not any(own):
         first = min(range(len(traces)), key=lambda number: traces[number].header.world_rank & 0xFFFFFFFF)
         own[first] = _alone(traces[first].header)
@@ -112,8 +112,15 @@ def _plausible(since: Array, seconds: Array, errors: Array, rate: float) -> Arra
         first = int(np.flatnonzero(fits)[0])
         expected = seconds[first] + (since - since[first]) * rate
         fits &= np.abs(seconds - expected) <= 1e-3 * (since - since[first]) * rate + 10 * (errors + errors[first]) + 1e-6
-        fits &= np.concatenate([[True], since[1:] > since[:-1]]) & np.concatenate([[True], seconds[1:] > seconds[:-1]])
+        kept = np.flatnonzero(fits)
+        for values in (since[kept], seconds[kept]):
+            fits[kept[1:]] &= values[1:] > np.maximum.accumulate(values)[:-1]
     return fits
+
+
+def _reference(header: Header) -> Timeline | None:
+    """World rank 0 is what the others compare with."""
+    return _alone(header) if header.world_rank == 0 and not header.library.startswith("NCCL") else None
 
 
 def _alone(header: Header) -> Timeline:
