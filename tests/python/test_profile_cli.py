@@ -171,6 +171,14 @@ def test_dashes_and_dry_run(launcher: Path, library: Path, place: Path, capfd: p
     assert list(place.iterdir()) == []
 
 
+def test_the_command_starts_without_the_heavy_libraries() -> None:
+    code = "import sys, stretto.cli; print(*sorted({'numpy', 'polars', 'rich.table', 'stretto.profile'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT / "python")}, stdout=subprocess.PIPE, text=True
+    )
+    assert done.stdout == "\n"
+
+
 def test_nccl_is_traced_where_its_library_is(
     launcher: Path, library: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,10 +96,15 @@ def test_every_drawing_has_a_name() -> None:
 
 
 def test_figures_in_the_noise_are_marked() -> None:
-    noisy, sharp = html_page(example(4, noisy=True)), html_page(example(4))
+    noisy, sharp = html_page(example(8, noisy=True)), html_page(example(8))
     assert noisy.count('<tr class="noise">') == 7
     assert sharp.count('<tr class="noise">') == 1, "the one row of the example that is"
     assert "below three times the error of the clocks" in text_of(noisy)
+
+
+def test_one_node_is_not_told_twice() -> None:
+    assert "All ranks are on one node" in text_of(html_page(example(4)))
+    assert "All ranks are on one node" not in text_of(html_page(example(8)))
 
 
 def test_names_of_the_job_cannot_become_markup() -> None:

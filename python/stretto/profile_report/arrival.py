@@ -29,7 +29,9 @@ def arrival(profile: Profile) -> Section:
     parts: list[str] = [note(_DEFINITIONS), _waiting(profile)]
     for scope, title, after in _SCOPES:
         mine = [row for row in rows if row["scope"] == scope]
-        parts.append(heading(title, after) + (_table(mine) if mine else note("Unavailable for this run.", "none")))
+        same = scope == "node" and views.node_count(profile) == 1
+        content = _table(mine) if mine else note("Unavailable for this run.", "none")
+        parts.append(heading(title, after) + (note("All ranks are on one node: the same as above.") if same else content))
     if any(row["in_noise"] for row in rows):
         parts.append(note(noise_note(profile)))
     parts += [_late(profile), _over_time(profile), _raster(profile)]

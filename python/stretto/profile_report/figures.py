@@ -20,6 +20,7 @@ _MOST_DOTS = 2500
 
 def rank_shares(profile: Profile, functions: Sequence[views.Row]) -> str:
     """After thesis Fig. 3.6: share of the run time that each rank spends in each function."""
+    functions = [row for row in functions if row["spent"] > 0]
     top = sorted(functions, key=lambda row: -row["spent"])[: len(_SERIES)]
     parts, shares = views.shares_by_rank(profile, [(row["library"], row["function"]) for row in top])
     if not parts:

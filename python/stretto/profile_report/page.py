@@ -88,7 +88,7 @@ def _navigation(found: list[Section]) -> str:
 def subtitle(profile: Profile) -> list[str]:
     """What ran: ranks, nodes, libraries, start, length, mode."""
     table = profile.table("ranks")
-    nodes = max(table["host"].n_unique(), 1) if table.height else 0
+    nodes = views.node_count(profile) if table.height else 0
     ranks = profile.world_size or table["rank"].n_unique()
     parts = [f"{ranks} rank" + ("s" if ranks != 1 else "") + (f" on {nodes} node" + ("s" if nodes != 1 else "") if nodes else "")]
     parts += sorted({_library(name) for name in table["version"].unique().to_list() if name})[:3]
@@ -140,7 +140,7 @@ def key_numbers(profile: Profile) -> list[tuple[str, str, str]]:
         (percent(sums.share(sums.communication)), "in communication", f"{duration(sums.communication)} of all ranks' run time"),
         (percent(sums.share(sums.waiting)), "waiting for late ranks", _seconds_or_none(sums.waiting)),
         (percent(sums.share(sums.transfer)), "transfer in collectives", _seconds_or_none(sums.transfer)),
-        (clock, "clock error", "the largest, against rank 0"),
+        (clock, "clock error", "all ranks read the same" if error == 0 else "the largest, against rank 0"),
         (percent(cost.share) if cost else NONE, "Stretto's own cost", duration(cost.seconds) if cost else "not measured"),
     ]
 

@@ -193,7 +193,9 @@ def _arrival(console: Console, profile: Profile) -> None:
     if not rows:
         return _missing(console, profile, "arrival")
     rows.sort(key=lambda row: (row["scope"] != "cluster", -(row["waiting"] or 0)))
-    rows = [row for row in rows if row["scope"] == "cluster"][:6] + [row for row in rows if row["scope"] == "node"][:4]
+    rows = [row for row in rows if row["scope"] == "cluster"][:6] + [
+        row for row in rows if row["scope"] == "node" and views.node_count(profile) > 1
+    ][:4]
     columns = ("function", "communicator", "scope", "size", "calls", "mean Ω", "largest Ω", "mean Δ", "Ω/α", "Δ/α")
     shown = [
         (

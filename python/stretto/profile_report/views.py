@@ -60,6 +60,13 @@ def _in_the_run(profile: Profile) -> pl.DataFrame:
     return joined.with_columns(spent=pl.col("share").fill_nan(0).fill_null(0) * pl.col("run_time").fill_null(0))
 
 
+def node_count(profile: Profile) -> int:
+    """Nodes as the ranks number them, or hosts where they do not."""
+    table = profile.table("ranks")
+    numbered = table.filter(pl.col("node") >= 0)
+    return max(numbered["node"].n_unique() if numbered.height == table.height else table["host"].n_unique(), 1)
+
+
 def rank_numbers(profile: Profile) -> list[int]:
     known = set(profile.table("ranks")["rank"].drop_nulls().to_list())
     return sorted(known | set(range(min(profile.world_size, 1 << 16))))
