@@ -75,10 +75,29 @@ def frames(process: Process, iterations: tuple[int, int] | None = None) -> Itera
     """The process's calls, a million rows at most in each table; times are ns of the job (0: the first rank left MPI_Init)."""
     window = _window(process, iterations)
     for thread in process.trace.event_threads():
-        for batch in process.trace.batches(thread, _BLOCK):
+        for batch in _gathered(process.trace.batches(thread, _BLOCK)):
             frame = _frame(process, batch, window)
             if frame.height:
                 yield frame
+
+
+def _gathered(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Batches put together until they are large: a trace's sections may be small."""
+    parts: list[Batch] = []
+    waiting = 0
+    for batch in batches:
+        parts.append(batch)
+        waiting += len(batch.rows)
+        if waiting >= _BLOCK:
+            yield _joined(parts)
+            parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def _joined(parts: list[Batch]) -> Batch:
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "spent", "sent", "received"))
+    return Batch(parts[0].thread, *columns)
 
 
 def _window(process: Process, iterations: tuple[int, int] | None) -> tuple[int, int] | None:

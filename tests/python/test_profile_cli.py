@@ -298,6 +298,16 @@ def test_export(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str])
     capfd.readouterr()
 
 
+def test_small_sections_make_no_small_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for process in make_example(tmp_path / "profile", ranks=1, iterations=40):
+        process.block = 16
+        process.write(tmp_path / "profile")
+    assert main(["export", str(tmp_path / "profile"), "--parquet", str(tmp_path / "t")]) == 0
+    threads = pl.read_parquet(tmp_path / "t" / "*.parquet")["thread"].n_unique()
+    assert len(list((tmp_path / "t").iterdir())) == threads
+    assert "calls in" in capfd.readouterr().out
+
+
 def test_export_of_iterations(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(folder), "--parquet", str(tmp_path / "t"), "--iterations", "2:3"]) == 0
     rows = pl.read_parquet(tmp_path / "t" / "*.parquet").filter(pl.col("function") == "MPI_Allreduce")
