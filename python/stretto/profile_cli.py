@@ -109,7 +109,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The profile's folde
 def show(
     folder: Folder,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes. [default: DIR/report.html]")
+        Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes, if not to DIR/report.html.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON too.")] = None,
     browse: Annotated[bool, typer.Option("--open", help="Open the HTML page in the browser.")] = False,
@@ -157,7 +157,7 @@ def _open(page: Path) -> None:
 
 def dump(
     job: Annotated[
-        str, typer.Argument(metavar="[JOB]", help="A profile folder, a job's identity, or the pid of its launcher.")
+        str, typer.Argument(metavar="JOB", help="A profile folder, a job's identity, or the pid of its launcher.")
     ] = "",
 ) -> None:
     """Tell where the ranks of a running or hung job are: which call each is in, and who has not come to which collective.
