@@ -245,6 +245,7 @@ def _late(ranks: int, late: int, text: str) -> pl.DataFrame:
                     "last": round(of * share),
                     "share": share,
                     "behind": 6.1e-3 if rank == late else -8.7e-4,
+                    "caused": (9.2 if rank == late else 0.3) * of / 9280,
                     "since": SINCE if rank == late else None,
                 }
             )
@@ -279,7 +280,7 @@ def _requests() -> pl.DataFrame:
 
 def _buckets(text: str) -> pl.DataFrame:
     fixed = {"communicator": f"MPI_COMM_WORLD{text}", "function": "MPI_Allreduce", "datatype": "MPI_FLOAT", "iterations": 300}
-    return frame("buckets", [fixed | {"bytes": size, "per_iteration": 1} for size in BUCKETS])
+    return frame("buckets", [fixed | {"bytes": size, "per_iteration": per} for size, per in zip(BUCKETS, (1, None), strict=True)])
 
 
 def _takeover() -> pl.DataFrame:

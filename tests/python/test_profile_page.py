@@ -57,6 +57,7 @@ def test_it_is_self_contained_and_small(ranks: int) -> None:
             assert attributes.get(name, "#").startswith(("#", "data:image/png;base64,")), (tag, attributes)
     assert re.findall(r"url\((?!#)", page) == []
     assert "default-src 'none'" in page
+    assert ">None<" not in page
 
 
 def test_it_says_what_the_profile_says() -> None:

@@ -58,7 +58,7 @@ def test_the_verdict_comes_first_and_the_figures_are_there() -> None:
         "MPI_Allreduce MPI 75,840 96.7 s 19 % 5.5 % to 22 %",
         "waiting for late ranks 16 % 81.9 s",
         "≈264 µs",
-        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 6,125 of 9,280 66 % 6.10 ms 21.0 s into the run",
+        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 6,125 of 9,280 6.10 ms 9.20 s 21.0 s into the run",
         "MPI_Irecv: 95,998 requests, 41 % of their time in flight hidden, 2 left open",
         "26 pairs of ranks",
         "rank 3: no MPI_Finalize",
@@ -165,6 +165,19 @@ def test_totals_come_from_the_tables() -> None:
     assert sums.communication == pytest.approx(profile.table("functions")["time"].sum())
     cluster = profile.table("arrival").filter(pl.col("scope") == "cluster")
     assert sums.waiting == pytest.approx(cluster["waiting"].sum())
+
+
+def test_who_is_waited_for_comes_first() -> None:
+    profile = example(8)
+    assert [(row["rank"], row["function"]) for row in views.often_late(profile)] == [
+        (LATE, "MPI_Allreduce"),
+        (LATE, "MPI_Barrier"),
+    ]
+    profile.tables["late"] = profile.table("late").with_columns(since=pl.lit(None, pl.Float64))
+    assert {row["rank"] for row in views.often_late(profile)} == {LATE}, "half again as long as the others"
+    even = pl.col("caused") * 0 + 1.0
+    profile.tables["late"] = profile.table("late").with_columns(even)
+    assert len(views.often_late(profile)) == 1, "nobody stands out: one row all the same"
 
 
 def test_functions_missing_on_some_ranks_have_none_there() -> None:

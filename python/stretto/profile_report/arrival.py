@@ -113,7 +113,7 @@ def _waiting(profile: Profile) -> Html:
 
 
 def _late(profile: Profile) -> str:
-    title = heading("Who comes last")
+    title = heading("Who is waited for")
     rows = views.late_rows(profile, 128)
     if not rows:
         return title + missing(profile, "late")
@@ -121,25 +121,27 @@ def _late(profile: Profile) -> str:
         number("rank"),
         text("function"),
         text("communicator"),
-        number("last in"),
-        number("share of invocations"),
+        number("last in", "invocations in which this rank came last"),
         number("behind the mean", "mean seconds behind the mean arrival"),
+        number("the others waited", "summed over them, in the invocations in which this rank came last"),
         text("since"),
     )
+    most = max((row["caused"] or 0.0) for row in rows) or 1.0
     shown = [
         (
             row["rank"],
             row["function"],
             row["communicator"],
-            f"{count(row['last'])} of {count(row['invocations'])}",
-            bar(row["share"], percent(row["share"]), style="late"),
+            f"{count(row['last'])} of {count(row['invocations'])} ({percent(row['share'])})",
             duration(row["behind"]),
+            bar((row["caused"] or 0.0) / most, duration(row["caused"]), style="late"),
             since(row["since"]),
         )
         for row in rows
     ]
+    caption = "Being last by a hair happens to every rank: what counts is how long the others waited for it."
     more = details(plural(len(shown) - 6, "more row"), table(columns, shown[6:])) if len(shown) > 6 else ""
-    return title + table(columns, shown[:6]) + more
+    return title + table(columns, shown[:6], caption) + more
 
 
 def since(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.profile_report.svg import safe
+from stretto.profile_report.text import NONE
 
 
 class Html(str):
@@ -28,7 +29,7 @@ def number(title: str, hint: str = "") -> Column:
 
 
 def html(value: object) -> str:
-    return value if isinstance(value, Html) else safe(value)
+    return value if isinstance(value, Html) else safe(NONE if value is None else value)
 
 
 def bar(share: float | None, label: str, least: float | None = None, most: float | None = None, style: str = "") -> Html:

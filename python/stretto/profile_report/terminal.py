@@ -113,7 +113,10 @@ def table(
         is_text = place in left
         drawn.add_column(name, justify="left" if is_text else "right", no_wrap=True, overflow="ellipsis" if name else "crop")
     for number, row in enumerate(rows):
-        drawn.add_row(*(Text(clean(cell)) for cell in row), style="dim" if number < len(dim) and dim[number] else "")
+        drawn.add_row(
+            *(Text(clean(NONE if cell is None else cell)) for cell in row),
+            style="dim" if number < len(dim) and dim[number] else "",
+        )
     console.print(drawn)
 
 
@@ -227,20 +230,20 @@ def _late(console: Console, profile: Profile) -> None:
     rows = views.often_late(profile)
     if not rows:
         return
-    heading(console, "Who comes last")
+    heading(console, "Who is waited for")
     shown = [
         (
             row["rank"],
             row["function"],
-            short(row["communicator"], 24),
+            short(row["communicator"], 20),
             f"{count(row['last'])} of {count(row['invocations'])}",
-            percent(row["share"]),
             duration(row["behind"]),
+            duration(row["caused"]),
             since(row["since"]),
         )
         for row in rows[:6]
     ]
-    columns = ("rank", "function", "communicator", "last in", "share", "behind the mean", "since")
+    columns = ("rank", "function", "communicator", "last in", "behind mean", "others waited", "since")
     table(console, columns, shown, left=(1, 2, 6))
 
 

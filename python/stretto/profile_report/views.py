@@ -192,20 +192,22 @@ def busiest(profile: Profile, most: int) -> list[tuple[str, str, str]]:
 
 
 def late_rows(profile: Profile, most: int = 8) -> list[Row]:
-    """Who comes last: at most `most` rows, those that the others have been waiting for since some time first."""
+    """At most `most` rows of the table `late`: those that the others have been waiting for since some time first, then by how
+    long they did."""
     table = profile.table("late").filter(pl.col("last") > 0).with_columns(blamed=pl.col("since").is_not_null())
-    return table.sort("blamed", "last", "rank", descending=[True, True, False]).drop("blamed").head(most).to_dicts()
+    order = table.sort("blamed", "caused", "last", "rank", descending=[True, True, True, False], nulls_last=True)
+    return order.drop("blamed").head(most).to_dicts()
 
 
 def often_late(profile: Profile) -> list[Row]:
-    """Of late_rows() those waited for since some time, or last more than half again as often as chance would have it."""
-    late = profile.table("late")
-    fair = late.group_by("library", "communicator", "function").agg(fair=1 / pl.len())
-    known = {row[:3]: row[3] for row in fair.iter_rows()}
+    """Of late_rows() those waited for since some time, or half again as long as if all were waited for alike; at least one."""
+    keys = ("library", "communicator", "function")
+    late = profile.table("late").group_by(*keys).agg(pl.col("caused").sum(), pl.len())
+    mean = {row[:3]: (row[3] or 0.0) / row[4] for row in late.iter_rows()}
 
     def stands_out(row: Row) -> bool:
-        often = row["last"] >= 4 and row["share"] > 1.5 * known[row["library"], row["communicator"], row["function"]]
-        return row["since"] is not None or often
+        much = row["last"] >= 4 and (row["caused"] or 0.0) > 1.5 * mean[row["library"], row["communicator"], row["function"]]
+        return row["since"] is not None or much
 
     rows = late_rows(profile, 1000)
     return [row for row in rows if stands_out(row)] or rows[:1]
