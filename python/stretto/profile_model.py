@@ -86,7 +86,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     # bytes). `of_invocations`: that the sums counted. Omega: max - min arrival; delta: mean of |arrival - mean arrival|. Factors:
     # over alpha, the time to communicate such a message, measured in the job itself: the lowest tenth over the invocations of the
     # same function, communicator and size of last exit - last arrival; null where it cannot be told. `waiting`: summed over ranks
-    # and invocations, last arrival - own arrival; `transfer`: exit - last arrival. `in_noise`: below three times the clock error.
+    # and invocations, last arrival - own arrival; `transfer`: exit - last arrival; both of all that were counted, for which those
+    # that were recorded stand. `in_noise`: below three times the clock error.
     "arrival": {
         "scope": pl.String,
         "library": pl.String,

@@ -196,6 +196,23 @@ def test_only_invocations_that_all_members_recorded_are_used(tmp_path: Path) -> 
     assert found.table("invocations")["sequence"].to_list() == kept.tolist()
 
 
+def test_the_sample_of_mode_aggregate_stands_for_all(tmp_path: Path) -> None:
+    """The tracer keeps early collectives densely; here only the later ones wait."""
+    processes = world(2, mode=1, finalize=60.0)
+    arrivals = 1.0 + np.arange(20000)[:, None] * 2e-3 + np.zeros((20000, 2))
+    arrivals[5000:, 1] += 1e-3
+    allreduces(processes, arrivals, 1e-4)
+    for process in processes:
+        process.kept = lambda calls: writer.sampled(calls["sequence"])
+    found = profile(tmp_path, processes, mode="aggregate")
+    (row,) = rows(found.table("arrival"), scope="cluster")
+    assert (row["invocations"], row["of_invocations"]) == (int(writer.sampled(np.arange(20000)).sum()), 20000)
+    assert row["waiting"] == pytest.approx(15000 * 1e-3, rel=2e-3) and row["transfer"] == pytest.approx(40000 * 1e-4, rel=1e-6)
+    assert row["omega_mean"] == pytest.approx(0.75e-3, rel=2e-3)
+    late = rows(found.table("late"), rank=1)[0]
+    assert late["caused"] == pytest.approx(15.0, rel=2e-3) and late["since"] == pytest.approx(11.0, abs=0.1)
+
+
 def test_a_missing_rank_costs_the_arrivals_of_its_communicators_alone(tmp_path: Path) -> None:
     processes = world(3)
     for process in processes[:2]:

@@ -304,6 +304,12 @@ def partners(rows: NDArray[Any]) -> bytes:
     return b"".join(entries)
 
 
+def sampled(sequence: NDArray[Any], base: int = 12) -> NDArray[Any]:
+    """What mode aggregate keeps: the first 2^base, then 2^(base-1) of each further octave (docs/trace_format.md)."""
+    octave = np.maximum([int(number).bit_length() - base for number in sequence], 0)
+    return sequence.astype(np.int64) % (np.int64(1) << octave) == 0
+
+
 def write_job(folder: Path, **changes: Any) -> None:
     job = {
         "schema": 1,
@@ -390,7 +396,8 @@ def _example_process(rank: int, ranks: int, end: float, mode: int) -> Process:
     here = [one for one in range(ranks) if (one < leader) == (node == 0)]
     process.communicator(0xBEEF + node, here, f"split of MPI_COMM_WORLD ({node})", parent=0xC0FFEE)
     if mode == 1:
-        process.kept = lambda rows: (rows["sequence"] % 16 == 0) & (rows["function"] == FUNCTIONS.index("MPI_Allreduce"))
+        collectives = [FUNCTIONS.index(name) for name in ("MPI_Allreduce", "MPI_Bcast", "MPI_Barrier")]
+        process.kept = lambda rows: np.isin(rows["function"], collectives) & sampled(rows["sequence"])
     return process
 
 

@@ -57,7 +57,7 @@ ANALYSES = (
     Analysis("communicators", lambda f: basics.communicators(f.job, f.cells), "no communicator was recorded"),
     Analysis("queues", lambda f: basics.queues(f.job)[0], "no queue variables were offered by this MPI library"),
     Analysis("arrival", lambda f: arrival(f.arrivals, f.matcher, f.cells), UNMATCHED),
-    Analysis("late", lambda f: late(f.late, f.matcher.functions), UNMATCHED),
+    Analysis("late", lambda f: late(f.late, f.matcher.functions, f.tables["arrival"]), UNMATCHED),
     Analysis("invocations", lambda f: invocations(f.arrivals, f.matcher), UNMATCHED),
     Analysis("raster", lambda f: raster(f.late, f.matcher.functions, f.tables["arrival"]), UNMATCHED),
     Analysis("overlap", lambda f: overlap(f.overlap), "the traces hold no single calls", True),

@@ -45,10 +45,10 @@ def size_bin(sizes: Array) -> Array:
 
 @dataclass(slots=True)
 class Sums:
-    """Of the invocations with one function, communicator, size bin and scope."""
+    """Of the invocations with one function, communicator, size bin and scope; sums count each as often as its weight says."""
 
     invocations: int = 0
-    parts: int = 0  # as many, or more where several nodes are looked at by themselves
+    parts: float = 0.0  # weights, added for each node where several nodes are looked at by themselves
     omega: float = 0.0
     delta: float = 0.0
     most: float = 0.0
@@ -104,13 +104,14 @@ class Arrivals:
             chosen: Any = slice(None) if mine.all() else mine
             sums = self.sums.setdefault((group, one // 128, one % 128, scope), Sums())
             omega = values.omega[chosen]
+            weight = some.weight[chosen]
             sums.invocations += len(omega) if first else 0
-            sums.parts += len(omega)
-            sums.omega += float(omega.sum())
-            sums.delta += float(values.delta[chosen].sum())
+            sums.parts += float(weight.sum())
+            sums.omega += float(weight @ omega)
+            sums.delta += float(weight @ values.delta[chosen])
             sums.most = max(sums.most, float(omega.max()))
-            sums.waiting += float(values.waiting[chosen].sum())
-            sums.transfer += float(values.transfer[chosen].sum())
+            sums.waiting += float(weight @ values.waiting[chosen])
+            sums.transfer += float(weight @ values.transfer[chosen])
             sums.kept.add(some.sequence[chosen], omega)
             if scope == "cluster":
                 sums.done.add(some.sequence[chosen], values.done[chosen])
@@ -178,7 +179,10 @@ def _quantile(values: Thinned, share: float) -> float:
 
 
 def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFrame:
-    """One row per scope, function, communicator and size class; communicators that share a label are added up."""
+    """One row per scope, function, communicator and size class; communicators that share a label are added up.
+
+    Where not all invocations are known, those that are stand for all: waiting and transfer are of all that the sums counted.
+    """
     alphas = found.alphas(matcher.functions)
     rows: dict[tuple[str, str, str, str, str], list[tuple[tuple[int, int, int, str], Sums]]] = {}
     for key, sums in found.sums.items():
@@ -198,33 +202,52 @@ def _row(
     parts: list[tuple[tuple[int, int, int, str], Sums]],
     alphas: dict[tuple[int, int, int], float],
     found: Arrivals,
-    calls: dict[tuple[str, str, str, str], int],
+    calls: dict[tuple[str, str, str, int], int],
 ) -> tuple[Any, ...]:
     sums = [one for _, one in parts]
     weights = [(one, alphas.get(key[:3], 0.0)) for key, one in parts]
-    known = [(one, alpha) for one, alpha in weights if alpha > 0]
+    timed_sums = [(one, alpha) for one, alpha in weights if alpha > 0]
     count, invocations = sum(one.parts for one in sums), sum(one.invocations for one in sums)
-    timed = sum(one.parts for one, _ in known)
+    timed = sum(one.parts for one, _ in timed_sums)
 
     def factor(total: str) -> float | None:
-        return sum(getattr(one, total) / alpha for one, alpha in known) / timed if timed else None
+        return sum(getattr(one, total) / alpha for one, alpha in timed_sums) / timed if timed else None
 
-    alpha = sum(alpha * one.parts for one, alpha in known) / timed if timed else None
+    alpha = sum(alpha * one.parts for one, alpha in timed_sums) / timed if timed else None
     omega = sum(one.omega for one in sums) / count
     noise = 0.0 if name[0] == "node" else max(found.clock_error[key[0]] for key, _ in parts)
     kept = np.concatenate([one.kept.columns()[0] for one in sums])
     figures_ = (alpha, omega, float(np.median(kept)), max(one.most for one in sums), sum(one.delta for one in sums) / count)
-    times = (sum(one.waiting for one in sums), sum(one.transfer for one in sums))
-    of = max(calls.get(name[1:], 0), invocations)
+    times = [0.0, 0.0]
+    of = 0
+    for size, bin_parts in _by_bin(parts).items():
+        whole = [found.sums[(key[0], key[1], key[2], "cluster")] for key, _ in bin_parts]
+        seen = sum(one.invocations for one in whole)
+        counted = max(seen, calls.get((*name[1:4], 0 if size == 0 else 1 << (size - 1)), 0))
+        scale = counted / sum(one.parts for one in whole)
+        times = [
+            before + scale * sum(getattr(one, time) for _, one in bin_parts) for before, time in zip(times, TIMES, strict=True)
+        ]
+        of += counted
     return (*name, invocations, of, *figures_, factor("omega"), factor("delta"), *times, bool(omega < NOISE * noise))
 
 
-def _of_invocations(cells: pl.DataFrame) -> dict[tuple[str, str, str, str], int]:
-    """Invocations that the sums know of, by library, function, communicator and size class: the most that any rank counted."""
-    classes = pl.col("upper").map_elements(size_class, return_dtype=pl.String)
-    keys = ["library", "function", "communicator", "identity", "class"]
-    counted = cells.with_columns(classes.alias("class")).group_by(*keys, "rank").agg(pl.col("calls").sum())
-    most = counted.group_by(keys).agg(pl.col("calls").max()).group_by("library", "function", "communicator", "class")
+TIMES = ("waiting", "transfer")
+Part = tuple[tuple[int, int, int, str], Sums]
+
+
+def _by_bin(parts: list[Part]) -> dict[int, list[Part]]:
+    found: dict[int, list[Part]] = {}
+    for part in parts:
+        found.setdefault(part[0][2], []).append(part)
+    return found
+
+
+def _of_invocations(cells: pl.DataFrame) -> dict[tuple[str, str, str, int], int]:
+    """Invocations that the sums know of, by library, function, communicator and bin's bound: the most that any rank counted."""
+    keys = ["library", "function", "communicator", "identity", "upper"]
+    counted = cells.group_by(*keys, "rank").agg(pl.col("calls").sum())
+    most = counted.group_by(keys).agg(pl.col("calls").max()).group_by("library", "function", "communicator", "upper")
     return {(a, b, c, d): int(n) for a, b, c, d, n in most.agg(pl.col("calls").sum()).iter_rows()}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stretto.profile.figures import Figures, present
+from stretto.profile.figures import present
 from stretto.profile.job import Group
 from stretto.profile.matching import Matched
 from stretto.profile.thinned import Thinned
@@ -24,8 +24,9 @@ Array = NDArray[Any]
 WINDOWS = 512  # of equally many invocations, in which a change can be found
 FEWEST = 8  # invocations of which something can be said
 USUALLY = 0.5  # share of the waiting from which on a rank is the one that is waited for
-CHANGE = 0.25  # least difference of shares before and after a change ...
-CERTAIN = 2.0  # ... times sqrt(before x after / all), in invocations: at least four standard deviations of chance
+CHANGE = 2.0  # least ratio of what it causes after and before ...
+CERTAIN = 5.0  # ... and the least difference in standard deviations
+SPIKE = 20.0  # times the mean: what is above counts as this much, so that one hiccup is no change
 RASTER_RANKS, RASTER_INVOCATIONS, RASTER_GROUPS = 64, 256, 256
 
 
@@ -36,20 +37,23 @@ class _Counts:
     group: Group
     last: Array  # by member: invocations
     caused: Array  # [window, member]: seconds that all waited
+    weight: Array  # by window: how many invocations those in it stand for
     begin: Array  # seconds, first arrival of the window's first invocation
     behind: Array  # by member: sum of arrival - mean arrival
     width: int = 1
     seen: int = 0
 
-    def add(self, arrival: Array, figures: Figures, chosen: Any) -> None:
+    def add(self, some: Matched, chosen: Any) -> None:
+        arrival, figures = some.arrival[:, chosen], some.figures
         members, count = arrival.shape
         while self.seen + count > self.width * WINDOWS:
             self._merge()
         window = (self.seen + np.arange(count)) // self.width
         last, first = figures.last_member[chosen], figures.first[chosen]
         self.last += np.bincount(last, minlength=members)
-        flat = np.bincount(window * members + last, figures.waiting[chosen], WINDOWS * members)
+        flat = np.bincount(window * members + last, figures.waiting[chosen] * some.weight[chosen], WINDOWS * members)
         self.caused += flat.reshape(WINDOWS, members)
+        self.weight += np.bincount(window, some.weight[chosen], WINDOWS)
         starts = np.flatnonzero((self.seen + np.arange(count)) % self.width == 0)
         self.begin[window[starts]] = first[starts]
         self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1)
@@ -59,39 +63,53 @@ class _Counts:
         half = WINDOWS // 2
         self.caused[:half] = self.caused[0::2] + self.caused[1::2]
         self.caused[half:] = 0
+        self.weight[:half] = self.weight[0::2] + self.weight[1::2]
+        self.weight[half:] = 0
         self.begin[:half] = self.begin[0::2]
         self.width *= 2
 
     def since(self) -> list[float | None]:
         """By member: the second from which on it is the one waited for; 0: always; None: it is not."""
         used = -(-self.seen // self.width)
-        caused, counts = self.caused[:used], np.full(used, float(self.width))
-        counts[-1] = self.seen - (used - 1) * self.width
+        caused, weight, begin = self.caused[:used], self.weight[:used], self.begin[:used]
         if self.seen < FEWEST:
             return [None] * caused.shape[1]
-        return [waited_for_since(one, caused.sum(axis=1), counts, self.begin[:used]) for one in caused.T]
+        return [waited_for_since(one, caused.sum(axis=1), weight, begin) for one in caused.T]
 
 
-def waited_for_since(caused: Array, totals: Array, counts: Array, begin: Array) -> float | None:
-    """From windows: the begin of the one at which the share that a rank causes rises most, if to one half or more.
+def waited_for_since(caused: Array, totals: Array, weights: Array, begin: Array) -> float | None:
+    """From windows: the begin of the one at which what a rank causes rises most clearly, if to half of all waiting or more.
 
-    `caused`: seconds waited for the rank, `totals`: for anybody, `counts`: invocations. 0 where nothing certain changes and the
-    share is one half or more throughout; None where it is not the one waited for, or not any more.
+    half or more throughout; None where it does not, or not any more. The change is that of a mean: the split of the windows with
+    the mean on either side that leaves least variance.
+    the mean on either side, that leaves least variance.
     """
-    part, whole, count = (np.concatenate([[0.0], np.cumsum(one)]) for one in (caused, totals, counts))
-    left, right = slice(1, -1), -1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        before = np.nan_to_num(part[left] / whole[left])
-        after = np.nan_to_num((part[right] - part[left]) / (whole[right] - whole[left]))
-    certain = (after - before) * np.sqrt(count[left] * (count[right] - count[left]) / count[right])
-    changed = (np.abs(certain) >= CERTAIN) & (np.abs(after - before) >= CHANGE)
-    if changed.any():
-        at = int(np.where(changed, np.abs(certain), 0.0).argmax())
-        if before[at] < USUALLY <= after[at]:
-            return float(begin[at + 1])
-        if after[at] < USUALLY:
-            return None
-    return 0.0 if whole[right] > 0 and part[right] / whole[right] >= USUALLY else None
+    if totals.sum() <= 0:
+        return None
+    always = 0.0 if caused.sum() >= USUALLY * totals.sum() else None
+    at, before, after, certain = _step(caused / weights)
+    if certain < CERTAIN:
+        return always
+    late_then = caused[at:].sum() >= USUALLY * totals[at:].sum() > 0
+    if after >= CHANGE * before:
+        return float(begin[at]) if late_then else None
+    return always if late_then or before < CHANGE * after else None
+
+
+def _step(values: Array) -> tuple[int, float, float, float]:
+    """Where the mean changes: the index from which on it is another, both means, and their difference in standard deviations."""
+    count = len(values)
+    if count < 2:
+        return 0, 0.0, 0.0, 0.0
+    values = np.minimum(values, SPIKE * values.mean())
+    left = np.arange(1, count)
+    sums = np.cumsum(values)
+    before, after = sums[:-1] / left, (sums[-1] - sums[:-1]) / (count - left)
+    within = (values**2).sum() - left * before**2 - (count - left) * after**2
+    spread = np.sqrt(np.maximum(within, 1e-18 * (values**2).sum()) / max(1, count - 2) * (1 / left + 1 / (count - left)))
+    certain = np.abs(after - before) / np.where(spread > 0, spread, 1.0)
+    at = int(certain.argmax())
+    return at + 1, float(before[at]), float(after[at]), float(certain[at])
 
 
 class Late:
@@ -108,9 +126,9 @@ class Late:
             key = (some.group.library, some.group.identity, function)
             if key not in self.counts:
                 members = len(some.group.members)
-                zeros = (np.zeros(members, np.int64), np.zeros((WINDOWS, members)), np.zeros(WINDOWS), np.zeros(members))
-                self.counts[key] = _Counts(some.group, *zeros)
-            self.counts[key].add(some.arrival[:, chosen], some.figures, chosen)
+                by_window = (np.zeros((WINDOWS, members)), np.zeros(WINDOWS), np.zeros(WINDOWS))
+                self.counts[key] = _Counts(some.group, np.zeros(members, np.int64), *by_window, np.zeros(members))
+            self.counts[key].add(some, chosen)
         self._raster(some)
 
     def _raster(self, some: Matched) -> None:
@@ -125,9 +143,10 @@ class Late:
         kept.add(some.sequence, some.sequence, some.function, (some.arrival[chosen] - some.figures.first).T)
 
 
-def late(found: Late, functions: list[str]) -> pl.DataFrame:
-    """One row per member; of communicators that share a label, one after the other."""
+def late(found: Late, functions: list[str], arrivals: pl.DataFrame) -> pl.DataFrame:
+    """One row per member, of communicators that share a label one after the other. All `caused` add up to `arrivals`' waiting."""
     rows = []
+    keys = ["library", "communicator", "function"]
     for (library, _, function), counts in found.counts.items():
         last, since, caused = counts.last, counts.since(), counts.caused.sum(axis=0)
         for member, rank in enumerate(counts.group.members):
@@ -136,6 +155,10 @@ def late(found: Late, functions: list[str]) -> pl.DataFrame:
             place = (library, counts.group.label, functions[function], rank)
             rows.append((*place, counts.seen, int(last[member]), share, behind, float(caused[member]), since[member]))
     table = pl.DataFrame(rows, schema=TABLES["late"], orient="row")
+    waited = arrivals.filter(pl.col("scope") == "cluster").group_by(keys).agg(pl.col("waiting").sum())
+    whole = pl.col("caused").sum().over(keys)
+    scaled = pl.when(whole > 0).then(pl.col("caused") * pl.col("waiting") / whole).otherwise(0.0)
+    table = table.join(waited, on=keys, how="left").with_columns(caused=scaled).drop("waiting")
     return table.sort("library", "communicator", "function", "caused", "rank", descending=[False, False, False, True, False])
 
 

@@ -27,6 +27,9 @@ COLLECTIVE = re.compile(
 )
 MOST_PENDING = 1 << 23  # events of one communicator that wait for those of other members
 
+# Mode aggregate keeps the first 2^base collectives of a communicator and 2^(base-1) of each further octave of their numbers,
+# with a base that depends on the communicator's index in its process (docs/trace_format.md).
+SAMPLING = ((8, 12), (64, 8), (1 << 16, 4))
 PENDING = np.dtype([("sequence", "i8"), ("begin", "f8"), ("end", "f8"), ("bytes", "i8"), ("function", "i4")])
 
 
@@ -40,6 +43,7 @@ class Matched:
     bytes: Array  # the most that any member sent or received
     arrival: Array  # seconds of the job
     exit: Array
+    weight: Array  # how many invocations each stands for: 1 where all are recorded
     figures: Figures
 
 
@@ -71,6 +75,9 @@ class Matcher:
         self._numbers: dict[str, int] = {}
         self._function_of = [self._function_table(process.trace.functions) for process in job.processes]
         self._waiting: list[_Waiting] = []
+        self._base: dict[tuple[str, int], int] = {}  # of communicators of which a sample was recorded
+        if job.mode == "aggregate":
+            self._find_bases()
         self._group_of = self._group_tables()
         self._of_process: list[set[int]] = [set() for _ in job.processes]
 
@@ -95,6 +102,21 @@ class Matcher:
             np.array([numbers.get((process.library, one.identity), -1) for one in process.trace.communicators] + [-1], np.int32)
             for process in self.job.processes
         ]
+
+    def _find_bases(self) -> None:
+        """The least base of any member: what all have recorded."""
+        for process in self.job.processes:
+            for index, one in enumerate(process.trace.communicators):
+                base = next(base for below, base in SAMPLING if index < below)
+                key = (process.library, one.identity)
+                self._base[key] = min(base, self._base.get(key, base))
+
+    def _weights(self, group: Group, sequence: Array) -> Array:
+        base = self._base.get((group.library, group.identity))
+        if base is None:
+            return np.ones(len(sequence))
+        octave = np.frexp(sequence.astype(np.float64))[1] - base  # frexp: the number of binary digits
+        return np.asarray(np.ldexp(1.0, np.maximum(octave, 0)))
 
     def take(self, block: Block) -> None:
         functions, groups = self._function_of[block.process], self._group_of[block.process]
@@ -184,7 +206,9 @@ class Matcher:
         for rows in columns[1:]:
             bytes_ = np.maximum(bytes_, rows["bytes"])
         arrival, exit_ = (np.stack([rows[name] for rows in columns]) for name in ("begin", "end"))
-        some = Matched(group, columns[0]["sequence"], columns[0]["function"], bytes_, arrival, exit_, figures(arrival, exit_))
+        sequence, function = columns[0]["sequence"], columns[0]["function"]
+        weight = self._weights(group, sequence)
+        some = Matched(group, sequence, function, bytes_, arrival, exit_, weight, figures(arrival, exit_))
         if len(some.sequence):
             for sink in self.sinks:
                 sink.matched(some)

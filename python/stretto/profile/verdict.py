@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from stretto.profile.arrival import size_class
 from stretto.profile.job import Job
-from stretto.profile.matching import COLLECTIVE
 from stretto.profile.sums import LIFE
 from stretto.profile_model import Finding, Profile, Severity
 
@@ -73,30 +71,13 @@ def view(job: Job, profile: Profile, sized: pl.DataFrame) -> View:
     life = pl.col("function").str.contains(f"^{LIFE.pattern}$")
     ranks = profile.tables["ranks"]
     time = float(ranks["library_time"].sum() or 0.0) if ranks.height else float(functions.filter(~life)["time"].sum() or 0.0)
-    return View(job, profile, job.run_time, time, _splits(profile, sized), sized)
+    return View(job, profile, job.run_time, time, _splits(profile), sized)
 
 
-def _splits(profile: Profile, sized: pl.DataFrame) -> list[Split]:
-    """Times of the sums, divided as those of the same size whose arrivals are known: these stand for calls not recorded."""
-    known = {tuple(row[:4]): row[4:7] for row in sized.iter_rows()}
-    classes: dict[tuple[str, str, str, str], tuple[float, float]] = {}
-    for (library, communicator, function, upper), (_, waiting, transfer) in known.items():
-        key = (library, communicator, function, size_class(upper))
-        before = classes.get(key, (0.0, 0.0))
-        classes[key] = (before[0] + waiting, before[1] + transfer)
-    found: dict[tuple[str, str, str], list[float]] = {}
-    rows = profile.tables["sizes"].group_by("library", "communicator", "function", "upper").agg(pl.col("time").sum())
-    for library, communicator, function, upper, time in rows.iter_rows():
-        place = (library, communicator, function)
-        alike = (library, communicator, function, size_class(upper))
-        if not COLLECTIVE.fullmatch(function) or alike not in classes:
-            continue
-        waiting, transfer = known[(library, communicator, function, upper)][1:] if (*place, upper) in known else classes[alike]
-        part = waiting / (waiting + transfer) if waiting + transfer > 0 else 0.0
-        sums = found.setdefault(place, [0.0, 0.0])
-        sums[0] += time * part
-        sums[1] += time * (1 - part)
-    return [Split(*place, waiting, transfer) for place, (waiting, transfer) in sorted(found.items())]
+def _splits(profile: Profile) -> list[Split]:
+    rows = profile.tables["arrival"].filter(pl.col("scope") == "cluster")
+    sums = rows.group_by("library", "communicator", "function", maintain_order=True).agg(pl.col("waiting", "transfer").sum())
+    return [Split(*row) for row in sums.iter_rows()]
 
 
 def verdict(job: Job, profile: Profile, sized: pl.DataFrame) -> list[Finding]:
