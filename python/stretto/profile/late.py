@@ -80,9 +80,9 @@ class _Counts:
 def waited_for_since(caused: Array, totals: Array, weights: Array, begin: Array) -> float | None:
     """From windows: the begin of the one at which what a rank causes rises most clearly, if to half of all waiting or more.
 
-    half or more throughout; None where it does not, or not any more. The change is that of a mean: the split of the windows with
-    the mean on either side that leaves least variance.
-    the mean on either side, that leaves least variance.
+    `caused`: seconds waited for the rank, `totals`: for anybody, `weights`: invocations. 0 where nothing clear changes and it
+    causes half or more throughout; None where it does not, or not any more. The change is that of a mean: the split of the
+    windows with the mean on either side that leaves least variance.
     """
     if totals.sum() <= 0:
         return None
