@@ -54,7 +54,7 @@ def messages(rank: int, ranks: int, first: int, count: int) -> NDArray[Any]:
     offsets = np.array([1e6, 1.2e6, 6e6, 6e6, 6e6])
     rows["begin"] = (steps[:, None] * STEP * 1e9 + offsets + 1e9).astype(np.uint64)
     rows["spent"] = np.array([300, 400, 900_000, 900_000, 900_000])
-    names = ("MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Waitall", "MPI_Waitall")
+    names = ("MPI_Irecv", "MPI_Isend", "MPI_Waitall", "MPI_Irecv", "MPI_Isend")
     rows["function"] = np.array([writer.FUNCTIONS.index(name) for name in names])
     rows["request"] = np.stack([2 * steps + 1, 2 * steps + 2, 0 * steps, 2 * steps + 1, 2 * steps + 2], axis=1)
     rows["flags"] = np.array([0, 0, 0, writer.PART, writer.PART])

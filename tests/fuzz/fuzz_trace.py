@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Damages traces for as long as it is told to: `fuzz_trace.py --seconds 60 --seed 1`.
 
-Reading and analysing them must end in a result or in one clear line, within the memory and time that the file's size allows. Seeds
-are the example traces of tests/golden and those of tests/python/trace_writer.py. What failed is kept in --keep, with the seed of its
-round in its name.
+Reading and analysing them must end in a result or in one clear line, within the memory and time that the file's size allows.
+Seeds are the example traces of tests/golden and those of tests/python/trace_writer.py. What failed is kept in --keep, with the
+seed of its round in its name.
 """
 
 from __future__ import annotations

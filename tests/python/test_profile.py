@@ -289,10 +289,17 @@ def test_requests_are_followed_from_start_to_completion(tmp_path: Path) -> None:
     process.call("MPI_Irecv", 1.2, 1.3, request=2)
     process.call("MPI_Test", 1.4, 1.5, request=2, flags=writer.INCOMPLETE)
     process.call("MPI_Waitall", 2.0, 2.5, thread=1)
-    process.call("MPI_Waitall", [2.0, 2.0], [2.5, 2.5], thread=1, request=[1, 2], flags=writer.PART)
+    process.call("MPI_Isend", 2.0, 2.5, thread=1, request=1, flags=writer.PART)
+    process.call("MPI_Irecv", 2.0, 2.5, thread=1, request=2, flags=writer.PART)
     process.call("MPI_Isend", 3.0, 3.1, request=3)
     process.call("MPI_Isend", 3.2, 3.3, request=4)
     process.call("MPI_Wait", 3.4, 3.5, request=3)
+    process.call("MPI_Isend", 3.4, 3.5, request=3, flags=writer.PART)  # what MPI_Wait received, as its part
+    process.call("MPI_Send_init", 3.6, 3.65, request=9)
+    for at in (4.0, 5.0):
+        process.call("MPI_Startall", at, at + 0.1)
+        process.call("MPI_Send_init", at, at + 0.1, request=9, flags=writer.PART)
+        process.call("MPI_Wait", at + 0.4, at + 0.5, request=9)
     process.call("MPI_Wait", 0.5, 0.6, request=77)  # its start was not recorded
     found = {row["function"]: row for row in profile(tmp_path, [process]).table("requests").to_dicts()}
     assert (found["MPI_Isend"]["completed"], found["MPI_Isend"]["open"]) == (2, 1)
@@ -300,7 +307,12 @@ def test_requests_are_followed_from_start_to_completion(tmp_path: Path) -> None:
     assert found["MPI_Isend"]["in_flight"] == pytest.approx(1.5 + 0.5, abs=1e-8)
     assert found["MPI_Isend"]["waited"] == pytest.approx(0.5 + 0.1, abs=1e-8)
     assert found["MPI_Irecv"]["hidden_share"] == pytest.approx(1 - 0.5 / 1.3, abs=1e-8)
-    assert set(found) == {"MPI_Isend", "MPI_Irecv"}
+    assert (found["MPI_Startall"]["completed"], found["MPI_Startall"]["open"]) == (2, 0)
+    assert found["MPI_Startall"]["in_flight"] == pytest.approx(1.0, abs=1e-8) and set(found) == {
+        "MPI_Isend",
+        "MPI_Irecv",
+        "MPI_Startall",
+    }
 
 
 def test_threads_inside_at_once(tmp_path: Path) -> None:

@@ -177,6 +177,13 @@ def test_what_stretto_left_and_took_over(tmp_path: Path) -> None:
     assert rows(found.table("sizes"), stretto="flat")[0]["calls"] == 200
 
 
+@pytest.mark.parametrize(("accelerate", "outcome"), [(False, "would be"), (None, "would be"), (True, "left: not joined")])
+def test_ranks_that_did_not_join_because_a_profile_changes_nothing(tmp_path: Path, accelerate: bool | None, outcome: str) -> None:
+    processes = world(2)
+    allreduces(processes, balanced(10, 2), 1e-4, outcome=128 + writer.REASONS.index("not joined"))
+    assert rows(profile(tmp_path, processes, accelerate=accelerate).table("takeover"))[0]["outcome"] == outcome
+
+
 def test_without_arrivals_the_gain_is_what_such_calls_took_elsewhere(tmp_path: Path) -> None:
     processes = world(2, mode=1)
     allreduces(processes, balanced(1000, 2), 1.0, size=16384)

@@ -29,8 +29,8 @@ SECTIONS = {
 }
 FUNCTIONS = tuple(
     "MPI_Init MPI_Finalize MPI_Allreduce MPI_Bcast MPI_Barrier MPI_Reduce MPI_Allgather MPI_Gather MPI_Send MPI_Recv MPI_Sendrecv"
-    " MPI_Isend MPI_Irecv MPI_Wait MPI_Waitall MPI_Test MPI_Put MPI_Get MPI_Iallreduce MPI_Comm_split MPI_Allreduce_c MPI_Iprobe"
-    " ncclAllReduce ncclBroadcast".split()
+    " MPI_Isend MPI_Irecv MPI_Startall MPI_Send_init MPI_Wait MPI_Waitall MPI_Test MPI_Put MPI_Get MPI_Iallreduce MPI_Comm_split"
+    " MPI_Allreduce_c MPI_Iprobe ncclAllReduce ncclBroadcast".split()
 )
 REASONS = ("none", "not joined", "several nodes", "unsupported op", "MPI preferred")
 ALGORITHMS = ("flat", "gather", "slices")
@@ -421,8 +421,8 @@ def _example_extras(process: Process, ranks: int, steps: NDArray[Any], end: floa
     )
     process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, thread=1, communicator=NONE16)
     done = {"flags": PART, "thread": 1, "direction": "received", "partner": left}
-    process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, peer=left, request=2 * numbers - 1, received=4096, **done)
-    process.call("MPI_Waitall", start + 5e-3, start + 5.7e-3, peer=right, request=2 * numbers, flags=PART, thread=1)
+    process.call("MPI_Irecv", start + 5e-3, start + 5.7e-3, peer=left, request=2 * numbers - 1, received=4096, **done)
+    process.call("MPI_Isend", start + 5e-3, start + 5.7e-3, peer=right, request=2 * numbers, flags=PART, thread=1)
     numbers = np.arange(len(steps))
     process.call("MPI_Barrier", steps - 2e-3, steps - 2e-3 + 1e-5, communicator=1, sequence=numbers, outcome=0)
     process.call("MPI_Init", -0.05, 0.0, communicator=NONE16)

@@ -1,7 +1,8 @@
 """Requests: from the call that starts one to the call that completes it, and how much of that was spent waiting for it.
 
-A request's number appears once where it is started and once where it is completed (persistent ones again and again). Thesis
-section 3.3.3 found these hard to match from outside; the numbers make it exact.
+A request's number appears once where it is started and once where it is completed (persistent ones again and again). Parts of a
+call bear the function that made the request: of a MPI_Waitall they complete, of a MPI_Startall they start. Thesis section 3.3.3
+found requests hard to match from outside; the numbers make it exact.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from stretto.profile.job import Job
 from stretto.profile.scan import Block
 from stretto.profile_model import TABLES
-from stretto.trace_layout import INCOMPLETE
+from stretto.trace_layout import INCOMPLETE, PART
 
 Array = NDArray[Any]
 
@@ -39,6 +40,7 @@ class _Sums:
 @dataclass(slots=True)
 class _Process:
     kind: Array  # of each function: -2 neither, -1 completes, else starts and is this name's number
+    parent: dict[int, int] = field(default_factory=dict)  # by thread: the kind of the newest call that is no part
     pending: list[Array] = field(default_factory=list)
 
 
@@ -48,6 +50,7 @@ class Requests:
     def __init__(self, job: Job) -> None:
         self.functions: list[str] = []
         self.sums: dict[int, _Sums] = {}
+        self._startall = -3
         self._processes = [_Process(self._kinds(process.trace.functions)) for process in job.processes]
 
     def _kinds(self, names: list[str]) -> Array:
@@ -56,21 +59,38 @@ class Requests:
             starts = not COMPLETES.fullmatch(name) and not NO_START.fullmatch(name)
             if starts and name not in self.functions:
                 self.functions.append(name)
+                if name == "MPI_Startall":
+                    self._startall = len(self.functions) - 1
             kinds.append(self.functions.index(name) if starts else -1 if COMPLETES.fullmatch(name) else -2)
         return np.array([*kinds, -2], np.int32)
 
     def take(self, block: Block) -> None:
-        named = np.flatnonzero((block.rows["request"] != 0) & (block.rows["flags"] & INCOMPLETE == 0))
+        process = self._processes[block.process]
+        kind = self._kind_of(process, block)
+        named = np.flatnonzero((block.rows["request"] != 0) & (block.rows["flags"] & INCOMPLETE == 0) & (kind > -2))
         if not len(named):
             return
-        process = self._processes[block.process]
-        kind = process.kind[np.minimum(block.rows["function"][named], len(process.kind) - 1)]
-        named, kind = named[kind > -2], kind[kind > -2]
+        kind = kind[named]
         rows = np.empty(len(named), OPEN)
         rows["request"], rows["function"], rows["start"] = block.rows["request"][named], kind, kind >= 0
         rows["time"] = np.where(kind >= 0, block.begin[named], block.end[named])
         rows["spent"] = block.end[named] - block.begin[named]
         process.pending.append(rows)
+
+    def _kind_of(self, process: _Process, block: Block) -> Array:
+        """Of each event; of parts, what the call that they belong to does."""
+        kind = process.kind[np.minimum(block.rows["function"], len(process.kind) - 1)]
+        part = block.rows["flags"] & PART != 0
+        carried = process.parent.get(block.thread, -2)
+        if part.any():
+            newest = np.maximum.accumulate(np.where(part, -1, np.arange(len(part))))
+            parent = np.where(newest < 0, carried, kind[newest])
+            carried = int(parent[-1])
+            kind = np.where(part, np.where((parent == -1) | (parent == self._startall), parent, -2), kind)
+        elif len(kind):
+            carried = int(kind[-1])
+        process.parent[block.thread] = carried
+        return np.asarray(kind)
 
     def settle(self, process: int, reached: Array) -> None:
         one = self._processes[process]

@@ -18,6 +18,7 @@ import polars as pl
 from stretto.profile.job import Job
 from stretto.profile_model import TABLES
 
+NOT_JOINED = "MPI: not joined"  # also the reason where a profile leaves everything to MPI on purpose
 TAKEN = re.compile(r"MPI_(Barrier|Bcast|Reduce|Allreduce)(_c)?")  # the collectives that Stretto can take over
 
 
@@ -80,7 +81,7 @@ def transfer_shares(sized: pl.DataFrame) -> dict[tuple[str, str, int], float]:
 
 
 def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:
-    if stretto:
+    if stretto and not (stretto == NOT_JOINED and job.facts.get("accelerate") is not True):
         return f"left: {stretto.removeprefix('MPI: ')}" if stretto.startswith("MPI: ") else "taken over"
     group = job.groups.get(("MPI", identity))
     if group is None or group.nodes == 0:
