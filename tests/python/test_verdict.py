@@ -163,6 +163,17 @@ def test_what_stretto_would_take_over(tmp_path: Path) -> None:
     assert one is not None and say.percent(2.0 * (1 - ratio) / 20) in one.title
 
 
+def test_what_disturbs_a_transfer_is_not_gained(tmp_path: Path) -> None:
+    """A tenth of the calls is cut short by other work on the cores: they count like the others."""
+    processes = world(2)
+    arrivals = balanced(1000, 2)
+    allreduces(processes, arrivals[:900], 1e-4, size=16384)
+    allreduces(processes, arrivals[900:], 3e-3, size=16384, first=900)
+    (row,) = profile(tmp_path, processes).table("takeover").to_dicts()
+    ratio, _ = ratios("Open MPI v5.0.11").at("allreduce", 16384)
+    assert row["expected_gain"] == pytest.approx(2000 * 1e-4 * (1 - ratio), rel=1e-3)
+
+
 def test_what_stretto_left_and_took_over(tmp_path: Path) -> None:
     processes = world(2, nodes=2)
     for process in processes:

@@ -1,9 +1,10 @@
 """What Stretto took over, or would, and what that is worth.
 
-A collective's waiting stays whoever runs it; what can be gained is the transfer. Its share of the time is known from the
-arrivals. What remains of it under Stretto is a ratio measured against the same MPI on another machine (stretto/data/takeover.json
-names its source); the larger one of the two neighbouring sizes is used, and where no arrivals are known only the time that such a
-call took on that machine: so that the gain is rather said too small.
+A collective's waiting stays whoever runs it, and so does what disturbs its transfer: what can be gained is of the time that an
+undisturbed transfer takes (alpha). Both are known from the arrivals. What remains of it under Stretto is a ratio measured against
+the same MPI on another machine (stretto/data/takeover.json names its source); the larger one of the two neighbouring sizes is
+used, and where no arrivals are known only the time that such a call took on that machine: so that the gain is rather said too
+small.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
+from dataclasses import dataclass
 from importlib import resources
 
 import polars as pl
@@ -57,27 +59,32 @@ def takeover(job: Job, cells: pl.DataFrame, sized: pl.DataFrame) -> pl.DataFrame
     """By function, size and what became of the calls; of the collectives that Stretto can take over. `sized`: arrival.by_size."""
     wanted = cells.filter(pl.col("function").str.contains(f"^{TAKEN.pattern}$") & (pl.col("library") == "MPI"))
     keys = ["function", "communicator", "identity", "upper", "stretto", "location"]
-    known = ratios(job.mpi[0].trace.header.library if job.mpi else "")
-    shares = transfer_shares(sized)
+    ratios_ = ratios(job.mpi[0].trace.header.library if job.mpi else "")
+    known = transfers(sized)
     sums: dict[tuple[str, int, str], tuple[int, float, float]] = {}
     for function, label, identity, upper, stretto, location, calls, time in (
         wanted.group_by(keys).agg(pl.col("calls", "time").sum()).sort(keys).iter_rows()
     ):
         what = _outcome(job, identity, stretto, location)
-        share = shares.get((function, label, upper))
-        gain = _gain(what, function, upper, (calls, time), share, known)
+        gain = _gain(what, function, upper, (calls, time), known.get((function, label, upper)), ratios_)
         before = sums.get((function, upper, what), (0, 0.0, 0.0))
         sums[function, upper, what] = (before[0] + calls, before[1] + time, before[2] + gain)
     table = [(*key, calls, time, None if key[2].startswith("left") else gain) for key, (calls, time, gain) in sums.items()]
     return pl.DataFrame(table, schema=TABLES["takeover"], orient="row")
 
 
-def transfer_shares(sized: pl.DataFrame) -> dict[tuple[str, str, int], float]:
-    """Transfer over transfer and waiting, by function, communicator and upper bound of the size bin."""
-    rows = sized.filter(pl.col("waiting") + pl.col("transfer") > 0).select(
-        "function", "communicator", "upper", pl.col("transfer") / (pl.col("waiting") + pl.col("transfer"))
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    share: float  # of the time that is not waiting
+    alpha: float  # seconds of an undisturbed invocation
+
+
+def transfers(sized: pl.DataFrame) -> dict[tuple[str, str, int], Transfer]:
+    """By function, communicator and upper bound of the size bin."""
+    rows = sized.filter((pl.col("waiting") + pl.col("transfer") > 0) & (pl.col("alpha") > 0)).select(
+        "function", "communicator", "upper", pl.col("transfer") / (pl.col("waiting") + pl.col("transfer")), "alpha"
     )
-    return {(function, label, upper): share for function, label, upper, share in rows.iter_rows()}
+    return {(function, label, upper): Transfer(share, alpha) for function, label, upper, share, alpha in rows.iter_rows()}
 
 
 def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:
@@ -95,13 +102,14 @@ def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:
     return "left: buffers on a device" if location == "device" else "would be"
 
 
-def _gain(what: str, function: str, upper: int, sums: tuple[int, float], share: float | None, known: Ratios) -> float:
+def _gain(what: str, function: str, upper: int, sums: tuple[int, float], known: Transfer | None, ratios_: Ratios) -> float:
     """Seconds, over the ranks that made the calls."""
     calls, time = sums
-    ratio, seconds = known.at(function.removeprefix("MPI_").removesuffix("_c").lower(), upper)
+    ratio, seconds = ratios_.at(function.removeprefix("MPI_").removesuffix("_c").lower(), upper)
     if what.startswith("left") or ratio <= 0:
         return 0.0
-    more = 1.0 / ratio - 1.0
     if what == "taken over":
-        return (time * share if share is not None else min(time, calls * seconds)) * more
-    return time * share * (1.0 - ratio) if share is not None else min(time * (1.0 - ratio), calls * seconds * more)
+        spent = min(time * known.share, calls * known.alpha) if known else min(time, calls * seconds)
+        return spent * (1.0 / ratio - 1.0)
+    spent = min(time * known.share, calls * known.alpha) if known else min(time, calls * seconds / ratio)
+    return spent * (1.0 - ratio)
