@@ -258,6 +258,13 @@ def test_calls_longer_than_the_low_half_of_their_field(tmp_path: Path) -> None:
     assert found.table("invocations")["bytes"].to_list() == [1 << 33]
 
 
+def test_sizes_at_the_end_of_their_range(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, [[1.0, 1.1]], 0.1, size=(1 << 63) - 1)
+    found = profile(tmp_path, processes)
+    assert found.table("invocations")["bytes"].to_list() == [(1 << 63) - 1] and "damaged sums" in found.problems[0]
+
+
 def test_threads_that_share_a_communicator(tmp_path: Path) -> None:
     """One rank's collectives are spread over two threads, whose events come in streams of their own."""
     processes = world(2)

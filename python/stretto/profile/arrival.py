@@ -43,6 +43,11 @@ def size_bin(sizes: Array) -> Array:
     return np.where(sizes <= 0, 0, exponent + 1)
 
 
+def bin_bound(number: int) -> int:
+    """Largest size of a bin, in bytes; the last bin that fits in 63 bits stands for those beyond."""
+    return 0 if number == 0 else 1 << min(number - 1, 62)
+
+
 @dataclass(slots=True)
 class Sums:
     """Of the invocations with one function, communicator, size bin and scope; sums count each as often as its weight says."""
@@ -160,7 +165,7 @@ def by_size(found: Arrivals, matcher: Matcher) -> pl.DataFrame:
     rows = []
     for (group, function, size), alpha in found.alphas(matcher.functions).items():
         one, sums = found.groups[group], found.sums[group, function, size, "cluster"]
-        key = (one.library, one.label, matcher.functions[function], 0 if size == 0 else 1 << (size - 1))
+        key = (one.library, one.label, matcher.functions[function], bin_bound(size))
         rows.append((*key, sums.invocations, sums.waiting, sums.transfer, alpha if alpha > 0 else None))
     table = pl.DataFrame(rows, schema=BY_SIZE, orient="row")
     totals = pl.col("invocations", "waiting", "transfer").sum()
@@ -188,7 +193,7 @@ def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFr
     for key, sums in found.sums.items():
         group, function, size, scope = key
         label = found.groups[group]
-        name = (scope, label.library, matcher.functions[function], label.label, size_class(0 if size == 0 else 1 << (size - 1)))
+        name = (scope, label.library, matcher.functions[function], label.label, size_class(bin_bound(size)))
         rows.setdefault(name, []).append((key, sums))
     calls = _of_invocations(cells)
     table = [_row(name, parts, alphas, found, calls) for name, parts in rows.items()]
@@ -223,7 +228,7 @@ def _row(
     for size, bin_parts in _by_bin(parts).items():
         whole = [found.sums[(key[0], key[1], key[2], "cluster")] for key, _ in bin_parts]
         seen = sum(one.invocations for one in whole)
-        counted = max(seen, calls.get((*name[1:4], 0 if size == 0 else 1 << (size - 1)), 0))
+        counted = max(seen, calls.get((*name[1:4], bin_bound(size)), 0))
         scale = counted / sum(one.parts for one in whole)
         times = [
             before + scale * sum(getattr(one, time) for _, one in bin_parts) for before, time in zip(times, TIMES, strict=True)
