@@ -7,13 +7,22 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from stretto import __version__, preload, report, session
+from stretto import __version__, preload, profile_cli, report, session
+from stretto.cli_options import (
+    LibraryOption,
+    MpiOption,
+    Stray,
+    Switch,
+    check_writable,
+    command_after_dashes,
+    dashes_missing,
+    write_json,
+)
 from stretto.comparison import compare as compare_runs
 from stretto.errors import StrettoError
 from stretto.launchers import Style
@@ -24,31 +33,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Speeds up the collectives of unmodified MPI programs and shows where their communication time goes.",
 )
-
-
-class Switch(str, Enum):
-    on = "on"
-    off = "off"
-
-
-class Abi(str, Enum):
-    ompi = "ompi"
-    ompi4 = "ompi4"
-    mpich = "mpich"
-    abi = "abi"
-
-
-MpiOption = Annotated[
-    Abi | None,
-    typer.Option(
-        "--mpi",
-        help="The program's MPI, where it cannot be found out: Open MPI 5 or 4, MPICH or Intel MPI, the MPI standard ABI.",
-    ),
-]
-LibraryOption = Annotated[
-    Path | None, typer.Option("--library", metavar="FILE", help="Preload this library instead of the installed one.")
-]
-Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="-- LAUNCHER ...")]
 
 
 @app.callback(invoke_without_command=True)
@@ -66,41 +50,6 @@ def options(
         raise typer.Exit(2)
 
 
-def _command_after_dashes(context: typer.Context, stray: list[str] | None, name: str) -> list[str]:
-    command: list[str] = context.obj or []
-    if stray:
-        raise _dashes_missing(name)
-    if not command:
-        raise StrettoError(f"nothing after --: write stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
-    return command
-
-
-def _dashes_missing(name: str) -> StrettoError:
-    return StrettoError(f"put -- before the launcher: stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
-
-
-def _check_writable(path: Path | None) -> None:
-    """Before a long run rather than after it."""
-    if path is None:
-        return
-    existed = path.exists()
-    try:
-        path.open("a").close()
-    except OSError as error:
-        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
-    if not existed:
-        path.unlink()
-
-
-def _write_json(path: Path | None, value: dict[str, Any]) -> None:
-    if path is None:
-        return
-    try:
-        path.write_text(json.dumps(value, indent=2) + "\n")
-    except OSError as error:
-        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
-
-
 def _explain_root(result: session.Result) -> None:
     plan = result.plan
     allowed = "--allow-run-as-root" in plan.command or "OMPI_ALLOW_RUN_AS_ROOT" in os.environ
@@ -112,7 +61,7 @@ def _report(result: session.Result, summary: Path | None) -> None:
     outcome = result.outcome
     _explain_root(result)
     report.print_summary(result.summary, outcome.wall_seconds, outcome.exit_code, result.plan.accelerate, sys.stderr)
-    _write_json(summary, result.as_json())
+    write_json(summary, result.as_json())
 
 
 @app.command()
@@ -129,14 +78,14 @@ def run(
 
     The launcher is mpirun, mpiexec or srun, of Open MPI, MPICH, Intel MPI or Slurm. The exit code is the launcher's.
     """
-    command = _command_after_dashes(context, stray, "run")
+    command = command_after_dashes(context, stray, "run")
     plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library)
     if plan.warning:
         report.say(plan.warning)
     if dry_run:
         print(shlex.join(plan.rewritten(None)))
         return
-    _check_writable(summary)
+    check_writable(summary)
     result = session.execute(plan)
     _report(result, summary)
     raise typer.Exit(result.outcome.exit_code)
@@ -155,8 +104,8 @@ def compare(
 
     The plain runs are observed (as by run --accelerate off), so that their time in communication is known.
     """
-    command = _command_after_dashes(context, stray, "compare")
-    _check_writable(output)
+    command = command_after_dashes(context, stray, "compare")
+    check_writable(output)
     abi = mpi and mpi.value
 
     def one(accelerate: str) -> session.Result:
@@ -170,7 +119,7 @@ def compare(
         report.print_comparison(comparison, sys.stdout)
         for line in report.warnings(last.summary, 0):
             report.say(line)
-    _write_json(output, comparison.as_json())
+    write_json(output, comparison.as_json())
     raise typer.Exit(last.outcome.exit_code)
 
 
@@ -195,14 +144,18 @@ def show_settings() -> None:
     report.print_settings(preload.settings(), sys.stdout)
 
 
+for name, command in profile_cli.COMMANDS.items():
+    app.command(name)(command)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; what stands after the first -- is the user's, untouched. Every failure is one line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     dashes = words.index("--") if "--" in words else len(words)
     own, command = words[:dashes], words[dashes + 1 :]
     try:
-        if own and own[0] in ("run", "compare") and dashes == len(words) and "--help" not in own:
-            raise _dashes_missing(own[0])
+        if own and own[0] in ("run", "compare", "profile") and dashes == len(words) and "--help" not in own:
+            raise dashes_missing(own[0])
         return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
     except StrettoError as error:
         report.say(str(error))

@@ -31,7 +31,7 @@ def job_id() -> str:
     return uuid.uuid4().hex
 
 
-def _start_time(pid: int) -> str:
+def start_time(pid: int) -> str:
     """When a process began, in clock ticks since boot; empty where there is no such process. With the pid it is unique."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19]
@@ -45,7 +45,7 @@ def record_folder() -> Iterator[Path]:
     base = Path(tempfile.gettempdir())
     _remove_stale(base)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{_start_time(os.getpid())}-", dir=base))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{start_time(os.getpid())}-", dir=base))
     except OSError as error:
         raise StrettoError(f"no folder for the records in {base}: {error.strerror} (set TMPDIR)") from None
     try:
@@ -62,7 +62,7 @@ def _remove_stale(base: Path) -> None:
             mine = folder.lstat().st_uid == os.geteuid() and not folder.is_symlink()
         except OSError:
             continue
-        if mine and pid.isdigit() and _start_time(int(pid)) != start:
+        if mine and pid.isdigit() and start_time(int(pid)) != start:
             shutil.rmtree(folder, ignore_errors=True)
 
 

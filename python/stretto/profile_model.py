@@ -44,6 +44,7 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     },
     # Thesis Fig. 3.7-3.10; summed over ranks. `upper`: upper bound of the bin (2^(n-1), 2^n]; 0: no bytes. `location`:
     # "host", "device", "managed", "none". `stretto`: the algorithm that ran, "MPI: <reason>", or "" where Stretto was not asked.
+    # `bytes`: the larger of sent and received.
     # `use`: "gradients", "control", "parameters", "" (control messages told from gradients).
     "sizes": {
         "library": pl.String,
@@ -81,9 +82,12 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "samples": pl.Int64,
     },
     # Paper Tables 1 and 2. `scope`: "cluster" (all members) or "node" (members of one node, over all nodes). `size_class`:
-    # "small" (up to 4 KiB... as the paper's), "medium", "large", "none" (no bytes). Omega: max - min arrival; delta: mean of
-    # |arrival - mean arrival|. Factors: over alpha, the measured time to communicate such a message. `waiting`: summed over
-    # ranks and invocations, last arrival - own arrival; `transfer`: exit - last arrival. `in_noise`: below three times the clock error.
+    # "small" (up to 4 KiB), "medium" (up to 64 KiB, where the paper's algorithms for large messages begin), "large", "none" (no
+    # bytes). `of_invocations`: that the sums counted. Omega: max - min arrival; delta: mean of |arrival - mean arrival|. Factors:
+    # over alpha, the time to communicate such a message, measured in the job itself: the lowest tenth over the invocations of the
+    # same function, communicator and size of last exit - last arrival; null where it cannot be told. `waiting`: summed over ranks
+    # and invocations, last arrival - own arrival; `transfer`: exit - last arrival; both of all that were counted, for which those
+    # that were recorded stand. `in_noise`: below three times the clock error.
     "arrival": {
         "scope": pl.String,
         "library": pl.String,
@@ -104,7 +108,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "in_noise": pl.Boolean,
     },
     # Who comes last: `last` of `invocations` in which this rank was the last one; `behind`: mean seconds behind the mean arrival;
-    # `since`: seconds of run time after which it is usually last (0: always).
+    # `caused`: seconds that all ranks together waited in those; `since`: seconds of run time since which it causes at least half
+    # of the waiting (0: always; null: it does not).
     "late": {
         "library": pl.String,
         "communicator": pl.String,
@@ -114,6 +119,7 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "last": pl.Int64,
         "share": pl.Float64,
         "behind": pl.Float64,
+        "caused": pl.Float64,
         "since": pl.Float64,
     },
     # Paper Fig. 4: one row per invocation, thinned to at most a few thousand per (communicator, function).
@@ -132,11 +138,19 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "waiting": pl.Float64,
         "transfer": pl.Float64,
     },
-    # Arrival raster: seconds each rank came after the first one; thinned, at most 64 ranks x 256 invocations of one communicator.
-    "raster": {"communicator": pl.String, "function": pl.String, "sequence": pl.Int64, "rank": pl.Int32, "after_first": pl.Float64},
+    # Arrival raster: seconds each rank came after the first one; at most 64 ranks x 256 invocations, of the communicator that
+    # waits most.
+    "raster": {
+        "communicator": pl.String,
+        "function": pl.String,
+        "sequence": pl.Int64,
+        "rank": pl.Int32,
+        "after_first": pl.Float64,
+    },
     # Threads of a process in the library at once. `overlapped`: time with two or more inside; `most`: at once.
     "overlap": {"rank": pl.Int32, "library": pl.String, "most": pl.Int32, "overlapped": pl.Float64, "calls_overlapped": pl.Int64},
-    # Requests: from start to completion, `hidden`: of that, not spent in a completing call.
+    # Requests by the function that started them: seconds from start to completion over all, `waited`: of those spent in the
+    # completing calls, `hidden_share`: not. `open`: never seen to complete.
     "requests": {
         "function": pl.String,
         "completed": pl.Int64,
@@ -145,7 +159,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "waited": pl.Float64,
         "hidden_share": pl.Float64,
     },
-    # Recognised fused buckets: large reductions that repeat with the same sizes in each iteration.
+    # Recognised fused buckets: large reductions that repeat with the same sizes in each iteration. `per_iteration` is null where
+    # no period was found; `iterations` then counts calls.
     "buckets": {
         "communicator": pl.String,
         "function": pl.String,
@@ -154,7 +169,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "per_iteration": pl.Int64,
         "iterations": pl.Int64,
     },
-    # What Stretto did or would: by function and size. `outcome`: "taken over", "would be", "left: <reason>".
+    # What Stretto did or would: by function and size. `outcome`: "taken over", "would be", "left: <reason>". `expected_gain`:
+    # seconds, over all ranks; of calls taken over, what they would have cost more. Null where nothing can be said.
     "takeover": {
         "function": pl.String,
         "upper": pl.Int64,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,16 @@ class Plan:
     library: Path
     accelerate: str  # "on" or "off"
     warning: str
+    job_id: str = field(default_factory=job.job_id)
+    more_libraries: tuple[Path, ...] = ()  # preloaded behind `library`
+    settings: dict[str, str] = field(default_factory=dict)  # more variables for the ranks
 
     def rewritten(self, record_folder: Path | None) -> list[str]:
-        others = {"STRETTO_JOB": job.job_id(), "STRETTO_ACCELERATE": self.accelerate}
+        others = {"STRETTO_JOB": self.job_id, "STRETTO_ACCELERATE": self.accelerate, **self.settings}
         if record_folder is not None:
             others["STRETTO_RECORD_DIR"] = str(record_folder)
-        return rewrite(self.launcher.style, self.command, str(self.library), others, os.environ)
+        libraries = [str(path) for path in (self.library, *self.more_libraries)]
+        return rewrite(self.launcher.style, self.command, libraries, others, os.environ)
 
 
 @dataclass(frozen=True, slots=True)

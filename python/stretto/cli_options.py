@@ -1,0 +1,76 @@
+"""What the commands' options have in common."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stretto.errors import StrettoError
+
+
+class Switch(str, Enum):
+    on = "on"
+    off = "off"
+
+
+class Abi(str, Enum):
+    ompi = "ompi"
+    ompi4 = "ompi4"
+    mpich = "mpich"
+    abi = "abi"
+
+
+MpiOption = Annotated[
+    Abi | None,
+    typer.Option(
+        "--mpi",
+        help="The program's MPI, where it cannot be found out: Open MPI 5 or 4, MPICH or Intel MPI, the MPI standard ABI.",
+    ),
+]
+LibraryOption = Annotated[
+    Path | None, typer.Option("--library", metavar="FILE", help="Preload this library instead of the installed one.")
+]
+Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="-- LAUNCHER ...")]
+
+
+def command_after_dashes(context: typer.Context, stray: list[str] | None, name: str) -> list[str]:
+    """The launcher's command. StrettoError: there is none, or it stands before the dashes."""
+    command: list[str] = context.obj or []
+    if stray:
+        raise dashes_missing(name)
+    if not command:
+        raise StrettoError(f"nothing after --: write stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+    return command
+
+
+def dashes_missing(name: str) -> StrettoError:
+    return StrettoError(f"put -- before the launcher: stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+
+
+def check_writable(path: Path | None) -> None:
+    """Before a long run rather than after it."""
+    if path is None:
+        return
+    existed = path.exists()
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
+    if not existed:
+        path.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StrettoError(f"cannot write {path}: {error.strerror}") from None
+
+
+def write_json(path: Path | None, value: dict[str, Any]) -> None:
+    if path is not None:
+        write_text(path, json.dumps(value, indent=2) + "\n")

@@ -1,0 +1,223 @@
+"""A profile's calls in other formats: Parquet tables, and a time line for Perfetto or Chrome."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from stretto.errors import StrettoError
+from stretto.profile.job import Job, Process, open_job
+from stretto.trace import Batch
+from stretto.trace_layout import PART
+
+MOST_ON_A_TIMELINE = 300_000  # events: what a browser opens quickly
+_BLOCK = 1 << 20
+_ITERATION = 3  # MarkEntry.what
+_DECLINED = 128
+_LOCATIONS = {0: "host", 14: "managed", 15: "none"}
+
+SCHEMA: dict[str, Any] = {
+    "rank": pl.Int32,
+    "library": pl.Categorical,
+    "function": pl.Categorical,
+    "comm": pl.Categorical,
+    "comm_id": pl.UInt64,
+    "seq": pl.UInt32,
+    "bytes_sent": pl.Int64,
+    "bytes_received": pl.Int64,
+    "count": pl.Int64,
+    "datatype": pl.Categorical,
+    "op": pl.Categorical,
+    "peer": pl.Int32,
+    "tag": pl.Int32,
+    "request": pl.UInt32,
+    "t_entry_ns": pl.Int64,
+    "t_exit_ns": pl.Int64,
+    "thread": pl.Int32,
+    "location": pl.Categorical,
+    "received_in": pl.Categorical,
+    "algorithm": pl.Categorical,
+    "decline": pl.Categorical,
+    "part": pl.Boolean,
+    "flags": pl.UInt8,
+}
+
+
+def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None) -> int:
+    """One file per rank, library and million events in `target`; the rows written. StrettoError: nothing to write, or nowhere."""
+    job = _job_with_events(folder)
+    written = 0
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for process in job.processes:
+            for number, frame in enumerate(frames(process, iterations)):
+                name = f"rank-{process.rank:05}-{process.library.lower()}-{number:04}.parquet"
+                frame.write_parquet(target / name, compression="zstd", statistics=True)
+                written += frame.height
+    except OSError as error:
+        raise StrettoError(f"cannot write {target}: {error.strerror or error}") from None
+    return written
+
+
+def _job_with_events(folder: Path) -> Job:
+    job = open_job(folder)
+    if not any(process.trace.event_count() for process in job.processes):
+        raise StrettoError(f"{folder} holds sums, no single calls: record them with stretto profile --trace")
+    return job
+
+
+def frames(process: Process, iterations: tuple[int, int] | None = None) -> Iterator[pl.DataFrame]:
+    """The process's calls, a million rows at most in each table; times are ns of the job (0: the first rank left MPI_Init)."""
+    window = _window(process, iterations)
+    for thread in process.trace.event_threads():
+        for batch in _gathered(process.trace.batches(thread, _BLOCK)):
+            frame = _frame(process, batch, window)
+            if frame.height:
+                yield frame
+
+
+def _gathered(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Batches put together until they are large: a trace's sections may be small."""
+    parts: list[Batch] = []
+    waiting = 0
+    for batch in batches:
+        parts.append(batch)
+        waiting += len(batch.rows)
+        if waiting >= _BLOCK:
+            yield _joined(parts)
+            parts, waiting = [], 0
+    if parts:
+        yield _joined(parts)
+
+
+def _joined(parts: list[Batch]) -> Batch:
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "spent", "sent", "received"))
+    return Batch(parts[0].thread, *columns)
+
+
+def _window(process: Process, iterations: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Ticks from the begin of the first wanted iteration to the end of the last one. StrettoError: none were marked."""
+    if iterations is None:
+        return None
+    marks = process.trace.marks
+    begins = marks[marks["what"] == _ITERATION]
+    if not len(begins):
+        raise StrettoError(
+            "no iterations were marked in this run: MPI_Pcontrol(3) in the program, or stretto profile --iteration-calls"
+        )
+    first, last = iterations
+    wanted = begins[(begins["number"] >= first) & (begins["number"] <= last)]["ticks"]
+    after = begins[begins["number"] > last]["ticks"]
+    if not len(wanted):
+        return 0, 0
+    return int(wanted.min()), int(after.min()) if len(after) else 2**63 - 1
+
+
+def _frame(process: Process, batch: Batch, window: tuple[int, int] | None) -> pl.DataFrame:
+    rows, spent, sent, received = batch.rows, batch.spent, batch.sent, batch.received
+    if window:
+        keep = (rows["begin"] >= window[0]) & (rows["begin"] < window[1])
+        rows, spent, sent, received = rows[keep], spent[keep], sent[keep], received[keep]
+    trace, outcome = process.trace, rows["outcome"].astype(np.int16)
+    sizes = np.array([*trace.datatypes["size"], 0], dtype=np.int64)
+    size = sizes[np.minimum(rows["datatype"], len(sizes) - 1)]
+    entry = np.rint(process.line.at(rows["begin"]) * 1e9).astype(np.int64)
+    # The length of a call is exact on its own clock; only where it begins depends on the common one.
+    length = np.rint(spent * process.line.tick * 1e9).astype(np.int64)
+    identities = np.array([*(one.identity for one in trace.communicators), 0], dtype=np.uint64)
+    columns = {
+        "rank": np.full(len(rows), process.rank, np.int32),
+        "library": _named(np.zeros(len(rows), np.int64), [process.library]),
+        "function": _named(rows["function"], trace.functions),
+        "comm": _named(rows["communicator"], process.labels),
+        "comm_id": identities[np.minimum(rows["communicator"], len(identities) - 1)],
+        "seq": rows["sequence"],
+        "bytes_sent": sent,
+        "bytes_received": received,
+        "count": np.where(size > 0, np.maximum(sent, received) // np.maximum(size, 1), 0),
+        "datatype": _named(rows["datatype"], trace.datatype_names),
+        "op": _named(rows["op"], trace.operations),
+        "peer": rows["peer"],
+        "tag": rows["tag"],
+        "request": rows["request"],
+        "t_entry_ns": entry,
+        "t_exit_ns": entry + length,
+        "thread": np.full(len(rows), batch.thread, np.int32),
+        "location": _named(rows["location"] & 15, _PLACES),
+        "received_in": _named(rows["location"] >> 4, _PLACES),
+        "algorithm": _named(np.where(outcome < _DECLINED, outcome, 1 << 14), trace.algorithms),
+        "decline": _named(np.where((outcome >= _DECLINED) & (outcome < 255), outcome - _DECLINED, 1 << 14), trace.reasons),
+        "part": (rows["flags"] & PART) != 0,
+        "flags": rows["flags"],
+    }
+    return pl.DataFrame({name: pl.Series(name, values).cast(SCHEMA[name]) for name, values in columns.items()})
+
+
+_PLACES = [_LOCATIONS.get(place, f"device {place - 1}") for place in range(16)]
+
+
+def _named(indices: Any, names: list[str]) -> pl.Series:
+    """Names of indices; null where an index has none."""
+    table = pl.Series([*names, None], dtype=pl.String)
+    return table.gather(np.minimum(np.asarray(indices, dtype=np.int64), len(names)))
+
+
+def to_timeline(folder: Path, target: Path, iterations: tuple[int, int] | None = None) -> tuple[int, int]:
+    """A Chrome trace (JSON) with a track per rank and thread. (events written, events that there are).
+
+    At most MOST_ON_A_TIMELINE events, the first in time. StrettoError: nothing to write, or nowhere.
+    """
+    job = _job_with_events(folder)
+    there, kept = 0, pl.DataFrame()
+    for process in job.processes:
+        for frame in frames(process, iterations):
+            whole = frame.filter(~pl.col("part"))
+            there += whole.height
+            # Names of different files as text: their categories differ.
+            plain = whole.with_columns(pl.col(pl.Categorical).cast(pl.String))
+            kept = pl.concat([kept, plain]).bottom_k(MOST_ON_A_TIMELINE, by="t_entry_ns") if kept.height else plain
+    try:
+        with target.open("w", encoding="utf-8") as file:
+            _write_timeline(file, job, kept.head(MOST_ON_A_TIMELINE).sort("t_entry_ns") if kept.height else kept)
+    except OSError as error:
+        raise StrettoError(f"cannot write {target}: {error.strerror}") from None
+    return min(kept.height, MOST_ON_A_TIMELINE), there
+
+
+def _write_timeline(file: Any, job: Job, events: pl.DataFrame) -> None:
+    file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
+    lines = [_name_of(process) for process in job.processes]
+    for row in events.iter_rows(named=True):
+        lines.append(_slice(row))
+        if len(lines) > 10_000:
+            file.write(",\n".join(lines) + ",\n")
+            lines = []
+    file.write(",\n".join([*lines, '{"name":"end","ph":"M","pid":0,"args":{}}']) + "\n]}\n")
+
+
+def _track(library: str, rank: int) -> int:
+    return rank * 2 + (library == "NCCL")
+
+
+def _name_of(process: Process) -> str:
+    name = f"rank {process.rank}" + (" NCCL" if process.library == "NCCL" else "") + f" on {process.trace.header.host}"
+    return json.dumps({"name": "process_name", "ph": "M", "pid": _track(process.library, process.rank), "args": {"name": name}})
+
+
+def _slice(row: dict[str, Any]) -> str:
+    shown = ("comm", "seq", "bytes_sent", "bytes_received", "datatype", "op", "peer", "tag", "location", "algorithm", "decline")
+    event = {
+        "name": row["function"],
+        "ph": "X",
+        "pid": _track(row["library"], row["rank"]),
+        "tid": row["thread"],
+        "ts": row["t_entry_ns"] / 1000,
+        "dur": (row["t_exit_ns"] - row["t_entry_ns"]) / 1000,
+        "args": {name: row[name] for name in shown if row[name] not in (None, "")},
+    }
+    return json.dumps(event, separators=(",", ":"))

@@ -1,0 +1,352 @@
+"""The rules of the verdict, each one small function and one row of `RULES`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import polars as pl
+
+from stretto.profile import say
+from stretto.profile.job import MOST_ALIKE
+from stretto.profile.verdict import NOTABLE, Said, View
+from stretto.profile_model import Finding, Severity
+
+LATE_SHARE = 0.5  # of the waiting in a collective, from which on one rank or node is to blame
+LATE_TIME = 0.005  # of the run time, that this waiting takes at least
+SLOW = 3.0  # times what the neighbouring sizes let expect
+SLOW_INVOCATIONS = 10  # of a size, for its time to be known
+CONTROL_CALLS = 20  # control messages that make a job one that ought to reduce gradients
+POLLING = 0.05  # of the run time
+CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
+
+
+def stopped(seen: View) -> list[Said]:
+    """Ranks that did not end, and where they are or were."""
+    states: dict[str, list[int]] = {}
+    for rank, state in seen.table("ranks").filter(pl.col("library") == "MPI").select("rank", "state").iter_rows():
+        if state != "finished":
+            states.setdefault(_without_time(state), []).append(rank)
+    if seen.job.missing:
+        states["left no trace"] = seen.job.missing
+    if not states:
+        return []
+    number = sum(map(len, states.values()))
+    running = any(process.now for process in seen.job.processes)
+    parts = [
+        f"{say.ranks(ranks)} {'is' if len(ranks) == 1 else 'are'} {where}"
+        if running and where.startswith("in ")
+        else f"{say.ranks(ranks)}: {where}"
+        for where, ranks in sorted(states.items(), key=lambda item: len(item[1]))
+    ]
+    title = f"{say.count(number, 'rank')} of {seen.profile.world_size} {'had not finished' if running else 'did not finish'}"
+    advice = "Look first at the few ranks that are elsewhere than the rest." if len(states) > 1 and number > 2 else ""
+    return [
+        Said(math.inf, Finding(Severity.notable if running else Severity.bad, title, "; ".join(parts) + ".", advice, "ranks"))
+    ]
+
+
+def _without_time(state: str) -> str:
+    return state.split(" since ")[0]
+
+
+def shares(seen: View) -> list[Said]:
+    """How much of the run time is communication, and how much of that waiting and transfer."""
+    if seen.run_time <= 0 or not seen.library_time:
+        return []
+    whole = say.percent(seen.share(seen.library_time))
+    if not seen.splits:
+        title = f"Communication takes {whole} of the run time"
+        text = "How much of it is waiting cannot be told: no collective was seen on all its ranks."
+        return [Said(seen.library_time, Finding(seen.severity(seen.library_time), title, text, "", "functions"))]
+    waiting, transfer = seen.waiting, seen.transfer
+    rest = max(0.0, seen.library_time - waiting - transfer)
+    parts = (say.percent(seen.share(waiting)), say.percent(seen.share(transfer)))
+    title = f"Waiting for late ranks takes {parts[0]} of the run time, transfer {parts[1]}"
+    text = f"All calls together take {whole}; {say.percent(seen.share(rest))} is not in collectives or could not be divided."
+    advice = ""
+    if seen.share(waiting + transfer) >= NOTABLE:
+        advice = (
+            "Even out the ranks' work: a faster network or collective does not shorten waiting."
+            if waiting > transfer
+            else "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
+        )
+    return [Said(waiting + transfer, Finding(seen.severity(waiting + transfer), title, text, advice, "arrival"))]
+
+
+def late_rank(seen: View) -> list[Said]:
+    """One rank that causes most of the waiting in a collective."""
+    found: dict[int, list[tuple[float, str, str, int, int, float, float]]] = {}
+    for one in _blamed(seen):
+        found.setdefault(one[0], []).append(one[1:])
+    said = []
+    for rank, parts in found.items():
+        seconds = sum(part[0] for part in parts)
+        if seen.share(seconds) < LATE_TIME:
+            continue
+        _, function, communicator, last, invocations, behind, since = max(parts)
+        when = f" since {say.seconds(since)} after the start" if since > 0 else ""
+        title = f"Waiting for rank {rank} takes {say.percent(seen.share(seconds))} of the run time{when}"
+        text = (
+            f"It comes last in {say.percent(last / invocations)} of {say.count(invocations, 'call')} of {function}"
+            f" on {communicator}, on average {say.seconds(behind)} behind the mean;"
+            f" all ranks together wait {say.seconds(seconds)} for it."
+        )
+        host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
+        where = f" ({host})" if host else ""
+        advice = (
+            f"See what rank {rank}{where} does before {function}: more work or data than the others, a slower or shared core."
+        )
+        said.append(Said(seconds, Finding(seen.severity(seconds), title, text, advice, "late")))
+    return said
+
+
+def _blamed(seen: View) -> list[tuple[int, float, str, str, int, int, float, float]]:
+    """Rank, seconds caused, function, communicator, last, invocations, behind, since: of ranks late beyond the clock error."""
+    noisy = _noisy(seen)
+    waiting = {(one.library, one.communicator, one.function): one.waiting for one in seen.splits}
+    columns = ("library", "communicator", "function", "rank", "invocations", "last", "behind", "caused", "since")
+    totals: dict[tuple[str, str, str], float] = {}
+    rows = list(seen.table("late").select(columns).iter_rows())
+    for row in rows:
+        totals[row[:3]] = totals.get(row[:3], 0.0) + row[7]
+    found = []
+    for library, communicator, function, rank, invocations, last, behind, caused, since in rows:
+        key = (library, communicator, function)
+        if since is None or totals[key] <= 0 or key in noisy or behind <= 0:
+            continue
+        seconds = waiting.get(key, 0.0) * caused / totals[key]
+        found.append((rank, seconds, function, communicator, last, invocations, behind, since))
+    return found
+
+
+def _noisy(seen: View) -> set[tuple[str, str, str]]:
+    """Library, communicator and function of what cannot be told from the clocks' error."""
+    rows = seen.table("arrival").filter((pl.col("scope") == "cluster") & pl.col("in_noise"))
+    return set(rows.select("library", "communicator", "function").iter_rows())
+
+
+def late_node(seen: View) -> list[Said]:
+    """Ranks of one node that together cause most of the waiting, while none of them does alone."""
+    node_of = {process.rank: process.node for process in seen.job.mpi}
+    if len(set(node_of.values())) < 2:
+        return []
+    noisy, blamed = _noisy(seen), {one[2:4] for one in _blamed(seen)}
+    waiting = {(one.library, one.communicator, one.function): one.waiting for one in seen.splits}
+    caused: dict[tuple[str, str, str], dict[int, float]] = {}
+    for library, communicator, function, rank, seconds in (
+        seen.table("late").select("library", "communicator", "function", "rank", "caused").iter_rows()
+    ):
+        by_node = caused.setdefault((library, communicator, function), {})
+        by_node[node_of.get(rank, -1)] = by_node.get(node_of.get(rank, -1), 0.0) + seconds
+    found: dict[int, float] = {}
+    for key, by_node in caused.items():
+        total, node = sum(by_node.values()), max(by_node, key=lambda one: by_node[one])
+        if key in noisy or (key[2], key[1]) in blamed or len(by_node) < 2 or total <= 0 or by_node[node] < 0.8 * total:
+            continue
+        found[node] = found.get(node, 0.0) + waiting.get(key, 0.0) * by_node[node] / total
+    said = []
+    for node, seconds in found.items():
+        if seen.share(seconds) >= LATE_TIME:
+            host = next(process.trace.header.host for process in seen.job.mpi if process.node == node)
+            title = f"Waiting for the ranks of {host or f'node {node}'} takes {say.percent(seen.share(seconds))} of the run time"
+            text = "Its ranks come last in turn, the other nodes' hardly ever."
+            advice = "Look for what slows that node: other jobs, heat, fewer CPUs, a distant file system."
+            said.append(Said(seconds, Finding(seen.severity(seconds), title, text, advice, "late")))
+    return said
+
+
+def oversubscribed(seen: View) -> list[Said]:
+    """Hosts with more ranks than CPUs."""
+    allowed = seen.job.facts.get("cpus")
+    if not isinstance(allowed, dict):
+        return []
+    ranks: dict[str, int] = {}
+    for process in seen.job.mpi:
+        ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
+    crowded = {
+        host: (number, allowed[host])
+        for host, number in ranks.items()
+        if isinstance(allowed.get(host), int) and 0 < allowed[host] < number
+    }
+    if not crowded:
+        return []
+    host, (number, cpus) = max(crowded.items(), key=lambda item: item[1][0] / item[1][1])
+    more = f" (and {len(crowded) - 1} more hosts likewise)" if len(crowded) > 1 else ""
+    part = sum(number for number, _ in crowded.values()) / max(1, len(seen.job.mpi))
+    title = f"{number} ranks share {say.count(cpus, 'CPU')} on {host}{more}"
+    text = "Ranks take turns: the one that everybody waits for may be the one that does not run."
+    advice = "Start as many ranks as there are CPUs, or have the MPI yield while it waits (Open MPI: --oversubscribe)."
+    return [Said(seen.waiting * part, Finding(Severity.bad, title, text, advice, "ranks"))]
+
+
+def slow_sizes(seen: View) -> list[Said]:
+    """Sizes that take much longer than the sizes below and above let expect."""
+    said = []
+    keys = ["library", "communicator", "function"]
+    known = seen.sized.filter((pl.col("invocations") >= SLOW_INVOCATIONS) & (pl.col("upper") > 0) & (pl.col("alpha") > 0))
+    for key, curve in known.sort(*keys, "upper").group_by(keys, maintain_order=True):
+        points = list(curve.select("upper", "alpha").iter_rows())
+        for below, (size, alpha), above in zip(points, points[1:], points[2:], strict=False):
+            place = math.log(size / below[0]) / math.log(above[0] / below[0])
+            expected = math.exp(math.log(below[1]) * (1 - place) + math.log(above[1]) * place)
+            if alpha >= SLOW * expected and above[0] <= 16 * below[0]:
+                said += _slow(seen, key, size, alpha, expected)
+    return said
+
+
+def _slow(seen: View, key: tuple[object, ...], size: int, alpha: float, expected: float) -> list[Said]:
+    library, communicator, function = map(str, key)
+    rows = seen.table("sizes").filter(
+        (pl.col("library") == library)
+        & (pl.col("communicator") == communicator)
+        & (pl.col("function") == function)
+        & (pl.col("upper") == size)
+    )
+    calls = int(rows["calls"].sum() or 0)
+    seconds = min(calls * (alpha - expected), float(rows["time"].sum() or 0.0))
+    if seen.share(seconds) < NOTABLE / 10:
+        return []
+    bounds = f"{say.size(size / 2)} to {say.size(size)}"
+    title = f"{function} of {bounds} takes {alpha / expected:.0f} times what its neighbours let expect"
+    took = f"{say.seconds(alpha)} after the last arrival"
+    text = f"{took}, in {say.count(calls, 'call')}; other sizes suggest {say.seconds(expected)}."
+    advice = "The MPI chooses a poor algorithm or protocol there: try its tuning settings, or another message size."
+    return [Said(seconds, Finding(seen.severity(seconds), title, text, advice, "sizes"))]
+
+
+def no_gradients(seen: View) -> list[Said]:
+    """A training job that negotiates and reduces nothing."""
+    uses = dict(seen.table("sizes").group_by("use").agg(pl.col("calls").sum()).iter_rows())
+    if uses.get("gradients") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
+        return []
+    title = "No gradients were reduced"
+    control = say.count(uses["control"], "control message")
+    text = f"There were {control}, but no sum of floating-point numbers above 512 B: each rank trains by itself."
+    advice = "See that the optimizer is the distributed one and reaches the training loop (Keras 3 drops Horovod's silently)."
+    return [Said(seen.run_time, Finding(Severity.bad, title, text, advice, "sizes"))]
+
+
+def control_messages(seen: View) -> list[Said]:
+    """Negotiation that costs more than the work."""
+    rows = seen.table("sizes").filter(pl.col("use") == "control")
+    seconds = float(rows["time"].sum() or 0.0)
+    if seen.share(seconds) < POLLING:
+        return []
+    title = f"Control messages take {say.percent(seen.share(seconds))} of the run time"
+    calls, largest = rows.select(pl.col("calls").sum(), pl.col("upper").max()).row(0)
+    text = f"{say.count(calls, 'call')} of at most {say.size(largest)}; most of their time is waiting for all ranks."
+    advice = "In Horovod a longer HOROVOD_CYCLE_TIME makes fewer of them; it helps only if no gradients wait for them."
+    return [Said(seconds, Finding(seen.severity(seconds), title, text, advice, "sizes"))]
+
+
+def polling(seen: View) -> list[Said]:
+    """Time in probes and tests."""
+    rows = seen.table("functions").filter(pl.col("function").str.contains("^MPI_(Im?probe|Test(all|any|some)?|Parrived)$"))
+    if not rows.height:
+        return []
+    name, calls, seconds = rows.group_by("function").agg(pl.col("calls", "time").sum()).sort("time").row(-1)
+    if seen.share(seconds) < POLLING:
+        return []
+    title = f"Polling with {name} takes {say.percent(seen.share(seconds))} of the run time"
+    text = f"{say.count(calls, 'call')}, {say.seconds(seconds / calls)} each, mostly to find nothing."
+    advice = "Poll less often, or post the receives and wait for them."
+    return [Said(seconds, Finding(seen.severity(seconds), title, text, advice, "functions"))]
+
+
+def accelerated(seen: View) -> list[Said]:
+    """What Stretto took over."""
+    rows = seen.table("takeover").filter(pl.col("outcome") == "taken over")
+    if not rows.height:
+        return []
+    calls, gain = int(rows["calls"].sum()), float(rows["expected_gain"].sum() or 0.0)
+    of = int(seen.table("takeover")["calls"].sum())
+    title = f"Stretto took over {say.percent(calls / of)} of {say.count(of, 'collective')} that it can take over"
+    saved = f"about {say.seconds(gain)}, {say.percent(seen.share(gain))} of the run time"
+    text = f"By its ratios on a reference machine that saved {saved}."
+    return [Said(0.0, Finding(Severity.fine, title, text, _left(seen), "takeover"))]
+
+
+def would_accelerate(seen: View) -> list[Said]:
+    """What Stretto would take over."""
+    rows = seen.table("takeover").filter(pl.col("outcome") == "would be")
+    gain = float(rows["expected_gain"].sum() or 0.0) if rows.height else 0.0
+    if seen.share(gain) < NOTABLE / 10:
+        return []
+    calls = int(rows["calls"].sum())
+    title = f"Stretto would save about {say.percent(seen.share(gain))} of the run time"
+    saved = f"{say.seconds(gain)} less transfer over all ranks, by its ratios on a reference machine"
+    text = f"It would take over {say.count(calls, 'collective')} inside a node: {saved}."
+    return [
+        Said(gain, Finding(Severity.notable, title, text, "Run with `stretto run` in place of `stretto profile`.", "takeover"))
+    ]
+
+
+def _left(seen: View) -> str:
+    rows = seen.table("takeover").filter(pl.col("outcome").str.starts_with("left"))
+    if not rows.height:
+        return ""
+    outcome, calls = rows.group_by("outcome").agg(pl.col("calls").sum()).sort("calls", "outcome").row(-1)
+    return f"{say.count(calls, 'call')} were left to MPI, most because of: {outcome.removeprefix('left: ')}."
+
+
+LOST = (
+    ("dropped_events", "event", "found no room in the files: counts and sizes are whole, arrivals and requests are not"),
+    ("dropped_cells", "call", "found no room in the sums: counts and bytes are too small by them"),
+    ("unnamed", "object", "(communicators, datatypes, operations) found no room in the tables of names"),
+)
+
+
+def lost(seen: View) -> list[Said]:
+    """What the traces do not hold."""
+    headers = [process.trace.header for process in seen.job.processes]
+    numbers = [(sum(getattr(one, name) for one in headers), what, why) for name, what, why in LOST]
+    parts = [f"{say.count(number, what)} {why}" for number, what, why in numbers if number]
+    if not parts:
+        return []
+    advice = (
+        "Give the traces more room (STRETTO_TRACE_MIB) or record fewer iterations (--iterations A:B)." if numbers[0][0] else ""
+    )
+    return [Said(0.0, Finding(Severity.notable, "Not everything was recorded", "; ".join(parts) + ".", advice, "ranks"))]
+
+
+def clock_noise(seen: View) -> list[Said]:
+    """Arrival figures that the clocks cannot tell."""
+    rows = seen.table("arrival").filter(pl.col("scope") == "cluster")
+    known, noisy = int(rows["invocations"].sum() or 0), int(rows.filter(pl.col("in_noise"))["invocations"].sum() or 0)
+    if not known or noisy < CROWDED * known:
+        return []
+    errors = [process.line.error for process in seen.job.processes if math.isfinite(process.line.error)]
+    bound = f"up to {say.seconds(max(errors))}" if errors and max(errors) > 0 else "an unknown amount"
+    title = f"The clocks are too far apart to tell who is late in {say.percent(noisy / known)} of the collectives"
+    text = f"They may differ by {bound}; figures below three times that are marked. Figures within a node are not affected."
+    return [Said(0.0, Finding(Severity.notable, title, text, "", "arrival"))]
+
+
+def many_communicators(seen: View) -> list[Said]:
+    """Communicators made again and again."""
+    made = seen.table("functions").filter(pl.col("function").str.contains("^MPI_Comm_(dup|split|create)"))
+    seconds, number = float(made["time"].sum() or 0.0), len(seen.job.groups)
+    if seen.share(seconds) < NOTABLE or number <= MOST_ALIKE:
+        return []
+    title = f"Making communicators takes {say.percent(seen.share(seconds))} of the run time"
+    text = f"{say.count(number, 'communicator')} were made, in {say.count(int(made['calls'].sum()), 'call')}."
+    return [Said(seconds, Finding(seen.severity(seconds), title, text, "Make them once and keep them.", "communicators"))]
+
+
+RULES: tuple[Callable[[View], list[Said]], ...] = (
+    stopped,
+    shares,
+    late_rank,
+    late_node,
+    oversubscribed,
+    slow_sizes,
+    no_gradients,
+    control_messages,
+    polling,
+    many_communicators,
+    would_accelerate,
+    accelerated,
+    lost,
+    clock_noise,
+)

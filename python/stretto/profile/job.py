@@ -1,0 +1,252 @@
+"""A profile folder opened: the ranks' traces on one time line, with what the folder says about the job."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stretto import trace as traces
+from stretto.errors import StrettoError
+from stretto.profile.clocks import Timeline, timelines
+from stretto.trace import Trace
+from stretto.trace_layout import MODES, NONE16, STAGES
+
+MOST_ALIKE = 8  # communicators of one name that are told apart; more share one label
+_JOB_BYTES = 1 << 20  # of job.json that are read
+
+
+@dataclass(slots=True)
+class Process:
+    """One process and library; its run time from `begin` to `end`, seconds of the job (0: the first rank left MPI_Init)."""
+
+    trace: Trace
+    library: str  # "MPI" or "NCCL"
+    rank: int
+    line: Timeline
+    begin: float = 0.0
+    end: float = 0.0
+    now: int | None = None  # ticks, where it still runs here
+    labels: list[str] = field(default_factory=list)  # of its communicators, by index
+
+    @property
+    def run_time(self) -> float:
+        return max(0.0, self.end - self.begin)
+
+    @property
+    def node(self) -> int:
+        return self.trace.header.node
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A communicator of the job, as its members see it together."""
+
+    library: str
+    identity: int
+    label: str
+    name: str
+    parent: int
+    size: int  # of both groups where there are two
+    nodes: int  # 0: unknown
+    inter: bool  # an intercommunicator
+    members: tuple[int, ...]  # world ranks in increasing order; () where unknown
+
+
+@dataclass(slots=True)
+class Job:
+    folder: Path
+    facts: dict[str, Any]  # job.json
+    processes: list[Process]
+    problems: list[str]
+    groups: dict[tuple[str, int], Group]  # by library and identity
+    mode: str
+    world_size: int
+
+    def text(self, key: str) -> str:
+        value = self.facts.get(key)
+        return value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, list) else ""
+
+    def number(self, key: str) -> float:
+        value = self.facts.get(key)
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+    @property
+    def mpi(self) -> list[Process]:
+        return [process for process in self.processes if process.library == "MPI"]
+
+    @property
+    def run_time(self) -> float:
+        """All ranks' run time together, in seconds."""
+        return sum(process.run_time for process in (self.mpi or self.processes))
+
+    @property
+    def missing(self) -> list[int]:
+        """World ranks whose trace is not there."""
+        there = {process.rank for process in self.processes}
+        return [rank for rank in range(min(self.world_size, 1 << 20)) if rank not in there]
+
+    def clock_error(self, members: Iterable[int]) -> float:
+        """Bound of the error of a difference between two of these ranks' times: the two largest of different nodes together."""
+        worst: dict[int, float] = {}
+        wanted = set(members)
+        for process in self.processes:
+            if process.rank in wanted or not wanted:
+                worst[process.node] = max(worst.get(process.node, 0.0), process.line.error)
+        return sum(sorted(worst.values())[-2:]) if len(worst) > 1 else 0.0
+
+
+def open_job(folder: Path) -> Job:
+    """StrettoError: the folder cannot be read or holds no trace at all."""
+    problems: list[str] = []
+    found = _read_all(folder, problems)
+    ranks = _ranks(found, problems)
+    lines = timelines([trace for trace, _, _ in ranks], problems)
+    processes = [Process(trace, library, rank, line) for (trace, library, rank), line in zip(ranks, lines, strict=True)]
+    facts = _facts(folder, problems)
+    _place(processes, live=facts.get("exit_code") is None)
+    groups = _groups(processes)
+    sizes = [process.trace.header.world_size for process in processes]
+    modes = {process.trace.header.mode for process in processes}
+    mode = MODES[min(max(modes, default=0), 2)]
+    job = Job(folder, facts, processes, problems, groups, mode, max(sizes, default=0))
+    if job.missing:
+        missing = job.missing
+        named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
+        problems.append(f"{len(missing)} of {job.world_size} ranks left no trace that can be read: {named}")
+    return job
+
+
+def _read_all(folder: Path, problems: list[str]) -> list[Trace]:
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.name.startswith("rank-") and path.suffix == ".trace")
+    except OSError as error:
+        raise StrettoError(f"{folder}: {error.strerror}") from None
+    if not paths:
+        raise StrettoError(f"{folder}: no traces here (rank-*.trace); `stretto profile -o DIR -- ...` makes them")
+    found = []
+    for path in paths:
+        try:
+            found.append(traces.read(path))
+        except traces.TraceError as error:
+            problems.append(str(error))
+            continue
+        problems += [f"{path.name}: {problem}" for problem in found[-1].problems[:10]]
+        if len(found[-1].problems) > 10:
+            problems.append(f"{path.name}: and {len(found[-1].problems) - 10} more of that kind")
+    if not found:
+        raise StrettoError(f"{folder}: none of its {len(paths)} traces can be read: {problems[0]}")
+    return found
+
+
+def _facts(folder: Path, problems: list[str]) -> dict[str, Any]:
+    path = folder / "job.json"
+    try:
+        with path.open("rb") as file:
+            facts = json.loads(file.read(_JOB_BYTES))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        problems.append(f"job.json cannot be read: {error}")
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _ranks(found: list[Trace], problems: list[str]) -> list[tuple[Trace, str, int]]:
+    """One trace per library and rank, in that order."""
+    by_pid = {(one.header.host, one.header.pid): one.header.world_rank for one in found if _library(one) == "MPI"}
+    chosen: dict[tuple[str, int], Trace] = {}
+    outside = 0
+    for one in sorted(found, key=_calls, reverse=True):
+        rank, library = one.header.world_rank, _library(one)
+        if rank < 0:
+            rank = by_pid.get((one.header.host, one.header.pid), -1)
+        if rank < 0:
+            outside += 1
+        elif (library, rank) in chosen:
+            problems.append(f"{one.path.name}: a second trace of rank {rank}, left out")
+        else:
+            chosen[library, rank] = one
+    if outside:
+        problems.append(f"{outside} processes that never got as far as the end of MPI_Init")
+    return [(one, library, rank) for (library, rank), one in sorted(chosen.items(), key=lambda item: item[0])]
+
+
+def _library(one: Trace) -> str:
+    return "NCCL" if one.header.library.startswith("NCCL") else "MPI"
+
+
+def _calls(one: Trace) -> int:
+    return int(one.cells["calls"].astype(np.float64).sum()) + one.event_count()
+
+
+def _place(processes: list[Process], live: bool) -> None:
+    """Sets the origin of the line, and each process's run time on it; of processes that may still run, up to now."""
+    for process in processes:
+        header = process.trace.header
+        process.begin = process.line.at(header.init_ticks or header.start_ticks)
+        process.now = now_ticks(process) if live else None
+        process.end = max(process.begin, process.line.at(header.finalize_ticks or process.now or newest_ticks(process.trace)))
+    origin = min((process.begin for process in processes), default=0.0)
+    for process in processes:
+        process.line = process.line.moved(-origin)
+        process.begin, process.end = process.begin - origin, process.end - origin
+
+
+def newest_ticks(trace: Trace) -> int:
+    """The last moment that a trace without an end knows of."""
+    cells, threads = trace.cells, trace.threads[trace.threads["function"] != NONE16]
+    known = [trace.header.last_ticks, trace.header.start_ticks]
+    known += [int(one.max()) for one in (cells["last_ticks"], threads["begin_ticks"], trace.marks["ticks"]) if len(one)]
+    sane = [ticks for ticks in known if ticks - trace.header.start_ticks < 1 << 60]
+    return max(sane)
+
+
+def now_ticks(process: Process) -> int | None:
+    """This moment on the clock of a process that lives on this machine; None where it does not."""
+    header = process.trace.header
+    if header.host != socket.gethostname() or header.stage == STAGES.index("finalized"):
+        return None
+    rate = header.seconds_per_tick()
+    if not rate or not Path(f"/proc/{header.pid}").exists() or header.pid == os.getpid():
+        return None
+    return header.start_ticks + round((time.monotonic_ns() - header.start_ns) * 1e-9 / rate)
+
+
+def _groups(processes: list[Process]) -> dict[tuple[str, int], Group]:
+    """The job's communicators, and each process's labels for its own."""
+    seen: dict[tuple[str, int], traces.Communicator] = {}
+    for process in processes:
+        for one in process.trace.communicators:
+            seen.setdefault((process.library, one.identity), one)
+    alike: dict[tuple[str, str], list[int]] = {}
+    for (library, identity), one in seen.items():
+        alike.setdefault((library, one.name or "unnamed"), []).append(identity)
+    labels = {}
+    for (library, name), identities in alike.items():
+        for number, identity in enumerate(identities, 1):
+            labels[library, identity] = _label(name, number, len(identities))
+    for process in processes:
+        process.labels = [labels[process.library, one.identity] for one in process.trace.communicators]
+    return {key: _group(key, labels[key], one) for key, one in seen.items()}
+
+
+def _label(name: str, number: int, of: int) -> str:
+    if of == 1:
+        return name
+    return f"{name} #{number}" if of <= MOST_ALIKE else f"{name} ({of} of them)"
+
+
+def _group(key: tuple[str, int], label: str, one: traces.Communicator) -> Group:
+    members = np.unique(one.members)
+    whole = len(members) == one.size + one.remote_size and (not len(members) or members[0] >= 0)
+    named = tuple(members.tolist()) if whole else ()
+    inter = one.remote_size > 0
+    return Group(key[0], key[1], label, one.name or "unnamed", one.parent, one.size + one.remote_size, one.nodes, inter, named)

@@ -1,0 +1,219 @@
+"""The commands around a profile: profile, report, dump, export. What is heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto import analysis, profiling, report, running, session
+from stretto.cli_options import LibraryOption, MpiOption, Stray, Switch, command_after_dashes, write_json, write_text
+from stretto.errors import StrettoError
+
+if TYPE_CHECKING:
+    from stretto.profile_model import Profile
+
+_MANY_BYTES = 256 << 20  # of traces: reading more takes noticeable time
+Iterations = Annotated[str, typer.Option("--iterations", metavar="A:B", help="Only the iterations A to B.")]
+
+
+def profile(
+    context: typer.Context,
+    stray: Stray = None,
+    trace: Annotated[bool, typer.Option("--trace", help="Record every call, not only sums and a sample.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="The profile's folder.")] = None,
+    iterations: Iterations = "",
+    iteration_calls: Annotated[
+        int,
+        typer.Option(
+            "--iteration-calls",
+            min=0,
+            metavar="N",
+            help="An iteration begins at every N-th collective on MPI_COMM_WORLD, not at MPI_Pcontrol(3).",
+        ),
+    ] = 0,
+    accelerate: Annotated[Switch, typer.Option("--accelerate", help="on: profile Stretto's own collectives.")] = Switch.off,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="MIB", help="No rank's trace grows beyond this (512).")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+) -> None:
+    """Profile an MPI command's communication: stretto profile -- mpirun -n 4 PROGRAM.
+
+    The MPI library works as always; what it does is recorded. stretto report DIR shows it. The exit code is the launcher's.
+    """
+    command = command_after_dashes(context, stray, "profile")
+    options = profiling.Options(trace, iterations, iteration_calls, limit)
+    plan = profiling.with_profile(session.plan(command, accelerate.value, mpi and mpi.value, library), options)
+    if plan.warning:
+        report.say(plan.warning)
+    if dry_run:
+        print(shlex.join(plan.rewritten(None)))
+        return
+    folder = profiling.make_folder(output)
+    outcome = profiling.execute(plan, options, folder)
+    _end_of_run(folder, outcome.end_ns, outcome.exit_code)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _end_of_run(folder: Path, end_ns: int, exit_code: int) -> None:
+    """The short page, on standard error. Whatever goes wrong here is one line: the job's exit code stays."""
+    from stretto.profile_report import terminal
+
+    try:
+        found = _analyse(folder)
+    except StrettoError as error:
+        records, problems = analysis.read_folder(folder)
+        lines = report.warnings(analysis.summarise(records, problems, end_ns), exit_code)
+        for line in [*lines, str(error)]:
+            report.say(line)
+        return
+    except KeyboardInterrupt:
+        report.say(f"the report is left out: stretto report {_relative(folder)} shows it")
+        return
+    except Exception as error:  # a defect of the report: the run is over and must end as the job did
+        report.say(f"the report failed ({type(error).__name__}: {error}); the profile is in {_relative(folder)}")
+        return
+    short = _relative(folder)
+    more = f"stretto report {short}  shows the whole page and writes {short}/report.html"
+    terminal.print_short(found, sys.stderr, more)
+
+
+def _relative(folder: Path) -> str:
+    """As short as it can be typed from here."""
+    try:
+        return shlex.quote(str(folder.relative_to(Path.cwd())))
+    except (ValueError, OSError):
+        return shlex.quote(str(folder))
+
+
+def _analyse(folder: Path) -> Profile:
+    waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace")) if folder.is_dir() else 0
+    if waiting > _MANY_BYTES and sys.stderr.isatty():
+        report.say(f"reading {report.size(waiting)} of traces ...")
+    from stretto.profile import analyse
+
+    return analyse(folder)
+
+
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The profile's folder.")]
+
+
+def show(
+    folder: Folder,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes, if not to DIR/report.html.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON too.")] = None,
+    browse: Annotated[bool, typer.Option("--open", help="Open the HTML page in the browser.")] = False,
+) -> None:
+    """Show a profile: one page here, and one HTML file with the figures that opens anywhere."""
+    from stretto.profile_report import as_json, page, terminal
+
+    _check_folder(folder)
+    found = _analyse(folder)
+    write_json(output, as_json.as_json(found) if output else {})
+    written = _write_page(html, folder, page.html_page(found))
+    terminal.print_page(found, sys.stdout)
+    if written:
+        print(f"\nwith figures: {written}")
+        if browse:
+            _open(written)
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise StrettoError(f"{folder}: no such folder" if not folder.exists() else f"{folder} is no folder")
+
+
+def _write_page(wanted: Path | None, folder: Path, text: str) -> Path | None:
+    """Where it was written. A folder that cannot be written costs the page only where it was not asked for by name."""
+    if wanted is not None:
+        write_text(wanted, text)
+        return wanted
+    try:
+        write_text(folder / "report.html", text)
+    except StrettoError as error:
+        report.say(f"{error}: name a place with --html FILE")
+        return None
+    return folder / "report.html"
+
+
+def _open(page: Path) -> None:
+    import webbrowser
+
+    if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER")):
+        report.say(f"no display here: open {page} in a browser")
+    elif not webbrowser.open(page.resolve().as_uri()):
+        report.say(f"no browser could be started: open {page}")
+
+
+def dump(
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="A profile folder, a job's identity, or the pid of its launcher.")
+    ] = "",
+) -> None:
+    """Tell where the ranks of a running or hung job are: which call each is in, and who has not come to which collective.
+
+    Without JOB: the one job that runs under Stretto on this machine.
+    """
+    folder = running.find(job) if job else running.only_one()
+    if not any(folder.glob("rank-*.trace")):
+        return _dump_counts(folder)
+    from stretto import live
+    from stretto.profile_report import terminal
+    from stretto.profile_report.live import print_live
+
+    print_live(live.look(folder), str(folder), sys.stdout)
+    terminal.print_page(_analyse(folder), sys.stdout)
+    return None
+
+
+def _dump_counts(folder: Path) -> None:
+    """A job under stretto run: it keeps counts."""
+    records, problems = analysis.read_folder(folder)
+    if not records:
+        raise StrettoError(f"{folder}: no rank has left anything here yet")
+    import time
+
+    now = time.monotonic_ns()
+    begin = min(one.start_ns for one in records)
+    report.say("this job keeps counts only (stretto run): which call a rank is in, stretto profile would tell", sys.stdout)
+    summary = analysis.summarise(records, problems, now)
+    accelerate = "on" if any(one.accelerating for one in records) else ""
+    report.print_summary(summary, max(now - begin, 0) * 1e-9, 0, accelerate, sys.stdout)
+
+
+def export(
+    folder: Folder,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FOLDER", help="One row per call, as Parquet files in this folder.")
+    ] = None,
+    perfetto: Annotated[
+        Path | None, typer.Option("--perfetto", metavar="FILE", help="A time line for ui.perfetto.dev or chrome://tracing.")
+    ] = None,
+    iterations: Iterations = "",
+) -> None:
+    """Write the calls of a profile made with --trace in other formats."""
+    if parquet is None and perfetto is None:
+        raise StrettoError("nothing to write: add --parquet FOLDER or --perfetto FILE")
+    wanted = profiling.parse_iterations(iterations) if iterations else None
+    _check_folder(folder)
+    from stretto import exports
+
+    if parquet is not None:
+        print(f"{exports.to_parquet(folder, parquet, wanted)} calls in {parquet}")
+    if perfetto is not None:
+        written, there = exports.to_timeline(folder, perfetto, wanted)
+        rest = f", the first of {there}: choose others with --iterations A:B" if written < there else ""
+        print(f"{written} calls in {perfetto}{rest}")
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {"profile": profile, "report": show, "dump": dump, "export": export}

@@ -1,0 +1,1 @@
+"""A profile as a page: on the terminal, as one HTML file, as JSON."""

@@ -1,0 +1,132 @@
+"""The sections of the HTML page on what is sent: message sizes, fused buckets, partners, communicators."""
+
+from __future__ import annotations
+
+from stretto.profile_model import Profile
+from stretto.profile_report import figures, views
+from stretto.profile_report.markup import Html, Section, bar, columns_of, details, figure, heading, number, paragraph, table, text
+from stretto.profile_report.sections import missing
+from stretto.profile_report.text import NONE, bin_name, count, duration, plural, size
+
+
+def sizes(profile: Profile) -> Section:
+    found = views.histograms(profile)
+    if not found:
+        return Section("sizes", "Message sizes", missing(profile, "sizes"))
+    bins = figures.size_bins([row["upper"] for _, _, rows in found for row in rows])
+    drawings = "".join(figures.histogram(*one, bins) for one in found)
+    caption = (
+        "Calls (above) and time (below) by bytes per call, in bins (2ⁿ⁻¹, 2ⁿ]; the largest values are written out. Light bars: "
+        "buffers in host memory; dark: in device memory; hatched: managed memory; outlined: calls without data."
+    )
+    content = [figure(f'<div class="pair">{drawings}</div>', caption, "after thesis Fig. 3.7–3.10"), _size_table(profile)]
+    return Section("sizes", "Message sizes", "".join(content) + _buckets(profile))
+
+
+def _size_table(profile: Profile) -> Html:
+    rows = views.size_rows(profile, 60)
+    most = max((row["time"] or 0) for row in rows) or 1.0
+    shown = [
+        (
+            row["function"],
+            bin_name(row["upper"]),
+            row["datatype"] or NONE,
+            row["op"] or NONE,
+            NONE if row["location"] == "none" else row["location"],
+            row["use"] or NONE,
+            count(row["calls"]),
+            size(row["bytes"]),
+            bar((row["time"] or 0) / most, duration(row["time"])),
+        )
+        for row in rows
+    ]
+    columns = (
+        text("function"),
+        number("bytes per call"),
+        text("datatype"),
+        text("op"),
+        text("buffers"),
+        text("use", "control messages told from gradients and parameters"),
+        number("calls"),
+        number("bytes"),
+        number("time"),
+    )
+    first = table(
+        columns, shown[:12], Html('By datatype, operation and use. <span class="after">after thesis section 3.3</span>')
+    )
+    return Html(first + (details(plural(len(shown) - 12, "more row"), table(columns, shown[12:])) if len(shown) > 12 else ""))
+
+
+def _buckets(profile: Profile) -> str:
+    rows = profile.table("buckets").sort("bytes", descending=True).to_dicts()
+    if not rows:
+        return heading("Fused buckets") + missing(profile, "buckets")
+    columns = (
+        text("function"),
+        text("communicator"),
+        number("bytes"),
+        text("datatype"),
+        number("per iteration"),
+        number("iterations"),
+    )
+    shown = [
+        (
+            row["function"],
+            row["communicator"],
+            size(row["bytes"]),
+            row["datatype"],
+            row["per_iteration"],
+            count(row["iterations"]),
+        )
+        for row in rows[:24]
+    ]
+    said = paragraph("Large reductions that come back with the same sizes in every iteration: gradients, fused by the framework.")
+    return heading("Fused buckets") + said + table(columns, shown)
+
+
+def partners(profile: Profile) -> Section:
+    if not profile.table("partners").height:
+        return Section("partners", "Partners", missing(profile, "partners"))
+    found = views.matrix(profile)
+    pair = columns_of(figures.partner_matrix(found, False), figures.partner_matrix(found, True))
+    caption = (
+        "From the sender's side, puts and gets included; darker is more (a logarithmic scale), empty is none. In cells of bytes, "
+        "K, M and G are powers of 1024."
+    )
+    if found.parts and found.parts[0].first != found.parts[0].last:
+        caption += f" A cell stands for {found.parts[0].last + 1} × {found.parts[0].last + 1} ranks."
+    if found.unknown_calls:
+        caption += f" {count(found.unknown_calls)} calls whose partner could not be told are left out."
+    return Section("partners", "Partners", figure(pair, caption, "after thesis Fig. 3.11"))
+
+
+def communicators(profile: Profile) -> Section:
+    rows = profile.table("communicators").sort("time", descending=True).to_dicts()
+    if not rows:
+        return Section("communicators", "Communicators", missing(profile, "communicators"))
+    most = max((row["time"] or 0) for row in rows) or 1.0
+    shown = [
+        (
+            row["name"] or "unnamed",
+            row["parent"] or NONE,
+            row["size"],
+            row["nodes"] or NONE,
+            count(row["calls"]),
+            size(row["bytes"]),
+            bar((row["time"] or 0) / most, duration(row["time"])),
+            f"{row['identity'] or 0:016x}",
+        )
+        for row in rows
+    ]
+    columns = (
+        text("communicator"),
+        text("made from"),
+        number("ranks"),
+        number("nodes"),
+        number("calls"),
+        number("bytes"),
+        number("time"),
+        text("identity"),
+    )
+    more = details(plural(len(shown) - 16, "more communicator"), table(columns, shown[16:500])) if len(shown) > 16 else ""
+    return Section("communicators", "Communicators", table(columns, shown[:16]) + more)

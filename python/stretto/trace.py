@@ -1,0 +1,370 @@
+"""Reads the trace of one process: its communication, call by call and in sums, alive after a kill.
+
+The layout is specified in docs/trace_format.md and src/trace/trace.hpp: a header page, then sections; everything is little
+endian. A file that cannot be a trace raises TraceError. Whatever else is wrong with one costs only what cannot be read, and
+stands in `problems`. Files are read, never mapped: a trace that shrinks under the reader cannot kill it. Memory stays below the
+file's size, and events come in blocks.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stretto.errors import StrettoError
+from stretto.trace_layout import (
+    BOUNDED,
+    CELL,
+    CLOCK,
+    COMMUNICATOR,
+    DATATYPE,
+    EVENT,
+    HEADER,
+    HEADER_FIELDS,
+    MAGIC,
+    MARK,
+    MEMBER,
+    MOST_BYTES,
+    MOST_NAMES,
+    MOST_SHARED,
+    NAME,
+    NOTE,
+    PAGE,
+    PARTNER,
+    QUEUE,
+    SECTION_HEADER,
+    SECTION_MAGIC,
+    SECTIONS,
+    STAGES,
+    THREAD,
+    VERSION,
+    WIDE,
+)
+
+Array = NDArray[Any]
+
+
+class TraceError(StrettoError):
+    """The file is no trace that this version can read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    kind: str
+    thread: int  # NONE16: of the process
+    offset: int  # in the file, of the first entry
+    used: int  # entries that are in the file
+    entry_bytes: int  # from one to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Communicator:
+    identity: int
+    parent: int
+    name: str
+    size: int
+    rank: int
+    remote_size: int
+    nodes: int
+    members: Array  # world ranks, of both groups where there are two; empty where unknown
+    created_ticks: int
+    freed_ticks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    version: int
+    header_bytes: int
+    mode: int
+    stage: int
+    world_rank: int
+    world_size: int
+    pid: int
+    node: int
+    start_ticks: int
+    start_ns: int
+    last_ticks: int
+    last_ns: int
+    start_realtime_ns: int
+    init_ticks: int
+    finalize_ticks: int
+    limit_bytes: int
+    dropped_events: int
+    dropped_cells: int
+    unnamed: int
+    untracked_requests: int
+    event_cost_ticks: int
+    file_bytes: int
+    library: str
+    host: str
+    job: str
+    clock: str
+
+    def seconds_per_tick(self) -> float:
+        """From the two clock pairs; 0 where the process left only one."""
+        ticks, ns = self.last_ticks - self.start_ticks, self.last_ns - self.start_ns
+        return ns / ticks * 1e-9 if ticks > 0 and ns > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Consecutive events of one thread, wide ones put together: `spent`, `sent`, `received` are 64 bits wide."""
+
+    thread: int
+    rows: Array  # EVENT
+    spent: Array  # int64 ticks
+    sent: Array  # int64 bytes
+    received: Array
+
+
+@dataclass(slots=True)
+class Trace:
+    """One process's trace. Tables are read at once, events when they are asked for."""
+
+    path: Path
+    header: Header
+    problems: list[str] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    algorithms: list[str] = field(default_factory=list)
+    datatypes: Array = field(default_factory=lambda: np.zeros(0, DATATYPE))
+    datatype_names: list[str] = field(default_factory=list)
+    operations: list[str] = field(default_factory=list)
+    communicators: list[Communicator] = field(default_factory=list)
+    threads: Array = field(default_factory=lambda: np.zeros(0, THREAD))
+    thread_names: list[str] = field(default_factory=list)
+    clock: Array = field(default_factory=lambda: np.zeros(0, CLOCK))
+    queues: Array = field(default_factory=lambda: np.zeros(0, QUEUE))
+    cells: Array = field(default_factory=lambda: np.zeros(0, CELL))
+    partners: Array = field(default_factory=lambda: np.zeros(0, PARTNER))
+    notes: list[str] = field(default_factory=list)
+    marks: Array = field(default_factory=lambda: np.zeros(0, MARK))
+    events: list[Section] = field(default_factory=list)
+
+    def event_count(self) -> int:
+        """Entries, halves of wide events counted."""
+        return sum(section.used for section in self.events)
+
+    def event_threads(self) -> list[int]:
+        return sorted({section.thread for section in self.events if section.used})
+
+    def batches(self, thread: int, most: int = 1 << 16) -> Iterator[Batch]:
+        """The events of one thread in blocks of at most `most`. Ends where the file does."""
+        carried = np.zeros(0, EVENT)
+        with _open(self.path) as file:
+            for section in self.events:
+                if section.thread != thread:
+                    continue
+                for at in range(0, section.used, most):
+                    rows = _entries(file.fileno(), section, at, min(most, section.used - at), EVENT)
+                    batch, carried = _widen(thread, np.concatenate([carried, rows]) if len(carried) else rows)
+                    if len(batch.rows):
+                        yield batch
+                    if len(rows) < min(most, section.used - at):
+                        return
+
+
+def text(raw: bytes) -> str:
+    """Zero-padded text as it may be shown: what is not printable becomes '?'."""
+    decoded = raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return "".join(letter if letter.isprintable() else "?" for letter in decoded)
+
+
+def read(path: Path) -> Trace:
+    """The trace in a file. TraceError: it cannot be read, or is none."""
+    try:
+        with _open(path) as file:
+            return _parse(path, file.fileno())
+    except OSError as error:
+        raise TraceError(f"{path}: {error.strerror or error}") from None
+
+
+def _open(path: Path) -> Any:
+    """A regular file, opened without waiting for a writer."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise TraceError(f"{path}: no regular file")
+    return os.fdopen(file, "rb", buffering=0)
+
+
+def _read(file: int, offset: int, count: int, kind: np.dtype[Any]) -> Array:
+    """Up to `count` entries; fewer where the file ends."""
+    buffer = np.empty(count * kind.itemsize, np.uint8)
+    view, filled = buffer.data, 0
+    while filled < len(buffer):
+        got = os.preadv(file, [view[filled:]], offset + filled)
+        if got <= 0:
+            break
+        filled += got
+    return buffer[: filled // kind.itemsize * kind.itemsize].view(kind)
+
+
+def _entries(file: int, section: Section, first: int, count: int, kind: np.dtype[Any]) -> Array:
+    """Entries of a section; of longer ones than known, written by a later Stretto, what is known."""
+    at, length = section.offset + first * section.entry_bytes, section.entry_bytes
+    if length == kind.itemsize:
+        return _read(file, at, count, kind)
+    raw = _read(file, at, count, np.dtype((np.void, length)))
+    return np.ascontiguousarray(raw.view(np.uint8).reshape(-1, length)[:, : kind.itemsize]).view(kind).reshape(-1)
+
+
+def _parse(path: Path, file: int) -> Trace:
+    data = os.pread(file, HEADER.size, 0)
+    trace = Trace(path, _header(path, data))
+    length = os.fstat(file).st_size
+    if PAGE <= trace.header.file_bytes < length:
+        length = trace.header.file_bytes
+    elif length < trace.header.file_bytes:
+        trace.problems.append(f"cut off: {length} of {trace.header.file_bytes} bytes are there")
+    tables: dict[str, list[Array]] = {}
+    counts: dict[str, int] = {}
+    for section in _walk(file, length, trace):
+        if section.kind == "events":
+            trace.events.append(section)
+        else:
+            _load(file, section, tables, counts, trace)
+    _fill(trace, {name: np.concatenate(parts) for name, parts in tables.items()})
+    return trace
+
+
+def _header(path: Path, data: bytes) -> Header:
+    if len(data) < HEADER.size:
+        raise TraceError(f"{path}: no Stretto trace: {len(data)} bytes, the header alone has {PAGE}")
+    fields = HEADER.unpack(data)
+    if fields[0] != MAGIC:
+        raise TraceError(f"{path}: no Stretto trace: it does not begin with STRETTOT")
+    if fields[1] != VERSION:
+        raise TraceError(f"{path}: trace version {fields[1]}; this command reads version {VERSION}")
+    if fields[2] != PAGE:
+        raise TraceError(f"{path}: damaged trace: header of {fields[2]} bytes, not {PAGE}")
+    numbers = dict(zip(HEADER_FIELDS, fields[1:23], strict=True))
+    library, host, job, clock = (text(raw) for raw in fields[23:])
+    return Header(**numbers, library=library, host=host, job=job, clock=clock)
+
+
+def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:
+    """The sections in file order. Behind a damaged one the next page that begins like a section is where it goes on."""
+    at = PAGE
+    while at + SECTION_HEADER.size <= length:
+        magic, kind, thread, entry_bytes, _, size, used, *_ = SECTION_HEADER.unpack(_exactly(file, at, SECTION_HEADER.size))
+        if magic != SECTION_MAGIC or size < PAGE or size % PAGE:
+            if magic or size or trace.header.stage == STAGES.index("finalized"):
+                trace.problems.append(f"damaged section at byte {at}")
+            at = _next_section(file, at + PAGE, length)
+            continue
+        if kind in SECTIONS:
+            section = _section(trace, at, min(size, length - at), SECTIONS[kind], (thread, entry_bytes, used))
+            if section is not None:
+                yield section
+        at += size
+
+
+def _exactly(file: int, offset: int, size: int) -> bytes:
+    return os.pread(file, size, offset).ljust(size, b"\0")
+
+
+def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int]) -> Section | None:
+    name, layout = kind
+    thread, entry_bytes, used = rest
+    if not layout.itemsize <= entry_bytes <= PAGE:
+        trace.problems.append(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
+        return None
+    room = max(0, size - SECTION_HEADER.size) // entry_bytes
+    if used > room:
+        trace.problems.append(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
+    return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes)
+
+
+def _next_section(file: int, at: int, length: int) -> int:
+    """The first page from `at` on that begins like a section; `length` where there is none."""
+    step = 256 * PAGE
+    while (at := _data(file, at, length)) < length:
+        words = _read(file, at, min(step, length - at) // 4, np.dtype("<u4"))[:: PAGE // 4]
+        found = np.flatnonzero(words == SECTION_MAGIC)
+        if len(found):
+            return int(at + found[0] * PAGE)
+        at += step
+    return length
+
+
+def _data(file: int, at: int, length: int) -> int:
+    """The page at or behind `at` that is not in a hole of the file."""
+    try:
+        return max(at, os.lseek(file, at, os.SEEK_DATA) // PAGE * PAGE)
+    except OSError as error:
+        return length if error.errno == errno.ENXIO else at
+
+
+def _load(file: int, section: Section, tables: dict[str, list[Array]], counts: dict[str, int], trace: Trace) -> None:
+    used, before = section.used, counts.get(section.kind, 0)
+    if section.kind in BOUNDED and before + used > MOST_NAMES:
+        trace.problems.append(f"more {section.kind.replace('_', ' ')} than any that Stretto writes: {before + used}")
+        used = MOST_NAMES - before
+    layout = next(layout for name, layout in SECTIONS.values() if name == section.kind)
+    if (before + used) * section.entry_bytes > MOST_BYTES:
+        trace.problems.append(f"more {section.kind} than any that Stretto writes: {before + used}")
+        used = max(0, MOST_BYTES // section.entry_bytes - before)
+    counts[section.kind] = before + used
+    entries = _entries(file, section, 0, used, layout)
+    if section.kind == "cells":
+        entries["thread"] = section.thread
+    tables.setdefault(section.kind, []).append(entries)
+
+
+def _fill(trace: Trace, tables: dict[str, Array]) -> None:
+    def names(kind: str) -> list[str]:
+        return [text(raw) or f"unnamed {number}" for number, raw in enumerate(tables.get(kind, np.zeros(0, NAME)).tolist())]
+
+    trace.functions, trace.reasons, trace.algorithms = (names(f"{kind}_names") for kind in ("function", "reason", "algorithm"))
+    trace.operations = names("operations")
+    for name in ("datatypes", "threads", "clock", "queues", "cells", "partners", "marks"):
+        if name in tables:
+            setattr(trace, name, tables[name])
+    trace.datatype_names = [text(raw) or "derived" for raw in trace.datatypes["name"].tolist()]
+    trace.thread_names = [text(raw) for raw in trace.threads["name"].tolist()]
+    trace.notes = list(dict.fromkeys(text(raw) for raw in tables.get("notes", np.zeros(0, NOTE)).tolist()))
+    members = tables.get("members", np.zeros(0, MEMBER))
+    trace.communicators = _communicators(tables.get("communicators", np.zeros(0, COMMUNICATOR)), members, trace)
+
+
+def _communicators(entries: Array, members: Array, trace: Trace) -> list[Communicator]:
+    left = len(members) + MOST_SHARED  # a file cannot make its reader walk the same members again and again
+    result, unknown = [], 0
+    for entry in entries:
+        first, size = int(entry["first_member"]), int(entry["size"]) + int(entry["remote_size"])
+        known = size <= left and first + size <= len(members)
+        left -= size if known else 0
+        unknown += not known
+        numbers = {name: int(entry[name]) for name in ("identity", "parent", "size", "rank", "remote_size", "nodes")}
+        times = {name: int(entry[name]) for name in ("created_ticks", "freed_ticks")}
+        group = members[first : first + size] if known else members[:0]
+        result.append(Communicator(name=text(bytes(entry["name"])), members=group, **numbers, **times))
+    if unknown:
+        trace.problems.append(f"{unknown} communicators whose members are not in the file")
+    return result
+
+
+def _widen(thread: int, rows: Array) -> tuple[Batch, Array]:
+    """Puts the halves of wide events together; the second result is a half whose other one is in the next block."""
+    wide = rows["flags"] & WIDE != 0
+    if not wide.any():
+        return Batch(thread, rows, *(rows[name].astype(np.int64) for name in ("spent", "sent", "received"))), rows[:0]
+    carried = rows[-1:] if wide[-1] else rows[:0]
+    low = np.flatnonzero(~wide)
+    high = low[np.concatenate([[False], wide])[low]] - 1
+    where = np.searchsorted(low, high + 1)
+    columns = []
+    for name in ("spent", "sent", "received"):
+        column = rows[name][low].astype(np.int64)
+        column[where] += (rows[name][high].astype(np.int64) & 0x7FFFFFFF) << 32
+        columns.append(column)
+    return Batch(thread, rows[low], *columns), carried

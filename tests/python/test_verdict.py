@@ -1,0 +1,296 @@
+"""The verdict: each rule speaks where its truth was put into a job, and is silent where it was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import takeover_table
+import trace_writer as writer
+from stretto.profile import say
+from stretto.profile.late import waited_for_since
+from stretto.profile.takeover import ratios
+from stretto.profile_model import Finding, Profile, Severity
+from test_profile import allreduces, profile, rows, world
+
+ROOT = Path(__file__).parents[2]
+
+
+def titles(found: Profile) -> list[str]:
+    return [one.title for one in found.verdict]
+
+
+def about(found: Profile, words: str) -> Finding | None:
+    return next((one for one in found.verdict if words in one.title), None)
+
+
+def balanced(count: int, ranks: int, seed: int = 1) -> Any:
+    """Arrivals 4 ms apart, 10 us of chance: a job in which nothing is wrong."""
+    return 1.0 + np.arange(count)[:, None] * 4e-3 + np.random.default_rng(seed).random((count, ranks)) * 1e-5
+
+
+def test_a_job_in_order_is_told_so(tmp_path: Path) -> None:
+    processes = world(4)
+    allreduces(processes, balanced(2000, 4), 2e-6, size=1 << 20)
+    found = profile(tmp_path, processes, cpus={"node0": 4})
+    (only,) = [one for one in found.verdict if one.severity != Severity.fine] or [found.verdict[0]]
+    assert only.title == "Waiting for late ranks takes 0.06 % of the run time, transfer 0.04 %"
+    assert titles(found) == [only.title]
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("since", [0, 1000])
+def test_the_late_rank_and_since_when(tmp_path: Path, nodes: int, since: int) -> None:
+    processes = world(4, nodes=nodes)
+    arrivals = balanced(2000, 4)
+    arrivals[since:, 2] += 1e-3
+    allreduces(processes, arrivals, 1e-5)
+    found = profile(tmp_path, processes)
+    one = about(found, "Waiting for rank 2")
+    share = (2000 - since) * 3e-3 / 40
+    assert one is not None and say.percent(share) in one.title
+    assert ("since" in one.title) == (since > 0) and one.figure == "late" and "rank 2" in one.advice
+    late = rows(found.table("late"), rank=2)[0]
+    assert late["since"] == pytest.approx(1.0 + 4e-3 * since if since else 0.0, abs=0.02)
+    assert late["last"] >= 2000 - since and late["caused"] == pytest.approx((2000 - since) * 3e-3, rel=0.02)
+    assert [row["since"] for row in found.table("late").to_dicts() if row["rank"] != 2] == [None] * 3
+    assert one.severity == (Severity.bad if share >= 0.1 else Severity.notable)
+
+
+def test_a_rank_that_was_late_and_is_no_more_is_not_blamed(tmp_path: Path) -> None:
+    processes = world(3)
+    arrivals = balanced(2000, 3)
+    arrivals[:300, 1] += 1e-4
+    allreduces(processes, arrivals, 1e-5)
+    found = profile(tmp_path, processes)
+    assert about(found, "rank 1") is None and rows(found.table("late"), rank=1)[0]["since"] is None
+
+
+def test_lateness_in_the_first_collective_of_each_iteration(tmp_path: Path) -> None:
+    """The others follow closely, so that the late rank is last in a minority of the calls and yet to blame."""
+    processes = world(4)
+    arrivals = balanced(2000, 4)
+    arrivals[::8, 3] += 2e-3
+    allreduces(processes, arrivals, 1e-5)
+    found = profile(tmp_path, processes)
+    assert about(found, "Waiting for rank 3") is not None
+    assert rows(found.table("late"), rank=3)[0]["share"] < 0.4
+
+
+def test_ranks_of_one_node_that_come_last_in_turn(tmp_path: Path) -> None:
+    processes = world(6, nodes=2)
+    arrivals = balanced(2000, 6)
+    arrivals[:, 3:] += np.random.default_rng(9).random((2000, 3)) * 1e-3
+    allreduces(processes, arrivals, 1e-5)
+    found = profile(tmp_path, processes)
+    assert about(found, "Waiting for the ranks of node1") is not None and about(found, "Waiting for rank") is None
+    even = world(6, nodes=2)
+    allreduces(even, balanced(2000, 6) + np.random.default_rng(9).random((2000, 6)) * 1e-3, 1e-5)
+    assert about(profile(tmp_path / "even", even), "Waiting for the ranks of") is None
+
+
+@pytest.mark.parametrize(
+    ("cpus", "told"), [({"node0": 2}, True), ({"node0": 4}, False), ({"other": 1}, False), (None, False), ("x", False)]
+)
+def test_oversubscription(tmp_path: Path, cpus: Any, told: bool) -> None:
+    processes = world(4)
+    allreduces(processes, balanced(100, 4), 1e-5)
+    found = profile(tmp_path, processes, cpus=cpus)
+    assert (about(found, "4 ranks share 2 CPUs on node0") is not None) == told
+
+
+def test_sizes_in_which_the_mpi_is_slow(tmp_path: Path) -> None:
+    for slow in (1.0, 20.0):
+        processes = world(2)
+        for number in range(6):
+            last = (5e-6 + 1e-9 * (256 << number)) * (slow if number == 3 else 1.0)
+            allreduces(
+                processes, balanced(300, 2, number) + number * 1.3, last, size=256 << number, first=300 * number, datatype=2
+            )
+        found = profile(tmp_path / str(slow), processes)
+        one = about(found, "MPI_Allreduce of 1 KiB to 2 KiB takes 19 times what its neighbours let expect")
+        assert (one is not None) == (slow > 1) and sum("neighbours" in title for title in titles(found)) == (slow > 1)
+
+
+def test_training_that_reduces_no_gradients(tmp_path: Path) -> None:
+    for gradients in (0, 1):
+        processes = world(2)
+        allreduces(processes, balanced(500, 2), 1e-5, size=16, datatype=2, op=1)
+        if gradients:
+            allreduces(processes, balanced(1, 2) + 5, 1e-5, size=1 << 20, first=500)
+        found = profile(tmp_path / str(gradients), processes)
+        assert (titles(found)[0] == "No gradients were reduced") == (not gradients)
+    plain = world(2)
+    allreduces(plain, balanced(500, 2), 1e-5, size=8, datatype=1, op=2)
+    assert about(profile(tmp_path / "plain", plain), "gradients") is None
+
+
+def test_control_messages_that_take_long(tmp_path: Path) -> None:
+    for last, told in ((1e-3, True), (1e-6, False)):
+        processes = world(2)
+        allreduces(processes, balanced(1000, 2), last, size=16, datatype=2, op=1)
+        allreduces(processes, balanced(10, 2) + 5, 1e-5, size=1 << 20, first=1000)
+        assert (about(profile(tmp_path / str(told), processes), "Control messages take 10 %") is not None) == told
+
+
+def test_polling(tmp_path: Path) -> None:
+    for spent, told in ((1e-3, True), (1e-5, False)):
+        (process,) = world(1)
+        begin = 1.0 + np.arange(2000) * 4e-3
+        process.call("MPI_Iprobe", begin, begin + spent, flags=writer.INCOMPLETE)
+        assert (about(profile(tmp_path / str(told), [process]), "Polling with MPI_Iprobe takes 20 %") is not None) == told
+
+
+def test_what_stretto_would_take_over(tmp_path: Path) -> None:
+    """Allreduces of 16 KiB inside a node: the transfer shrinks by the measured ratio, the waiting does not."""
+    processes = world(2)
+    arrivals = balanced(1000, 2)
+    arrivals[:, 1] += 1e-3
+    allreduces(processes, arrivals, 1e-3, size=16384)
+    found = profile(tmp_path, processes)
+    (row,) = found.table("takeover").to_dicts()
+    ratio, _ = ratios("Open MPI v5.0.11").at("allreduce", 16384)
+    assert (row["outcome"], row["calls"], 0 < ratio < 1) == ("would be", 2000, True)
+    assert row["expected_gain"] == pytest.approx(2.0 * (1 - ratio), rel=1e-3)
+    one = about(found, "Stretto would save about")
+    assert one is not None and say.percent(2.0 * (1 - ratio) / 20) in one.title
+
+
+def test_what_disturbs_a_transfer_is_not_gained(tmp_path: Path) -> None:
+    """A tenth of the calls is cut short by other work on the cores: they count like the others."""
+    processes = world(2)
+    arrivals = balanced(1000, 2)
+    allreduces(processes, arrivals[:900], 1e-4, size=16384)
+    allreduces(processes, arrivals[900:], 3e-3, size=16384, first=900)
+    (row,) = profile(tmp_path, processes).table("takeover").to_dicts()
+    ratio, _ = ratios("Open MPI v5.0.11").at("allreduce", 16384)
+    assert row["expected_gain"] == pytest.approx(2000 * 1e-4 * (1 - ratio), rel=1e-3)
+
+
+def test_what_stretto_left_and_took_over(tmp_path: Path) -> None:
+    processes = world(2, nodes=2)
+    for process in processes:
+        process.communicator(7, [0, 1], "node", nodes=1)
+    allreduces(processes, balanced(100, 2), 1e-4)
+    allreduces(processes, balanced(100, 2) + 1, 1e-4, communicator=1, outcome=0)
+    allreduces(processes, balanced(50, 2) + 2, 1e-4, communicator=1, outcome=128 + 3, first=100)
+    found = profile(tmp_path, processes)
+    outcomes = {row["outcome"]: row["calls"] for row in found.table("takeover").to_dicts()}
+    assert outcomes == {"left: several nodes": 200, "taken over": 200, "left: unsupported op": 100}
+    assert about(found, "Stretto took over 40 % of 500 collectives") is not None and about(found, "would save") is None
+    assert rows(found.table("sizes"), stretto="flat")[0]["calls"] == 200
+
+
+@pytest.mark.parametrize(("accelerate", "outcome"), [(False, "would be"), (None, "would be"), (True, "left: not joined")])
+def test_ranks_that_did_not_join_because_a_profile_changes_nothing(tmp_path: Path, accelerate: bool | None, outcome: str) -> None:
+    processes = world(2)
+    allreduces(processes, balanced(10, 2), 1e-4, outcome=128 + writer.REASONS.index("not joined"))
+    assert rows(profile(tmp_path, processes, accelerate=accelerate).table("takeover"))[0]["outcome"] == outcome
+
+
+def test_without_arrivals_the_gain_is_what_such_calls_took_elsewhere(tmp_path: Path) -> None:
+    processes = world(2, mode=1)
+    allreduces(processes, balanced(1000, 2), 1.0, size=16384)
+    for process in processes:
+        process.kept = lambda calls: calls["sequence"] < 0
+    (row,) = profile(tmp_path, processes, mode="aggregate").table("takeover").to_dicts()
+    ratio, seconds = ratios("Open MPI v5.0.11").at("allreduce", 16384)
+    assert row["expected_gain"] == pytest.approx(2000 * seconds * (1 / ratio - 1))
+
+
+def test_the_ratios_are_those_of_the_committed_measurement() -> None:
+    assert (ROOT / takeover_table.TARGET).read_text() == takeover_table.document(ROOT)
+
+
+def test_ratios_between_sizes_take_the_worse_neighbour() -> None:
+    known, everywhere = ratios("Open MPI v5.0.11"), ratios("some other MPI")
+    for collective in ("allreduce", "bcast", "reduce"):
+        around = [known.at(collective, size)[0] for size in (1024, 16384)]
+        assert known.at(collective, 5000)[0] == max(around)
+        assert known.at(collective, 1 << 40) == known.at(collective, 4 << 20)
+        assert everywhere.at(collective, 5000)[0] >= known.at(collective, 5000)[0]
+    assert known.at("gather", 8) == (1.0, 0.0)
+
+
+def test_lost_data_is_told(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, balanced(10, 2), 1e-5)
+    assert about(profile(tmp_path / "whole", processes), "Not everything") is None
+    processes[0].dropped_events = 5
+    one = about(profile(tmp_path / "lost", processes), "Not everything was recorded")
+    assert one is not None and "5 events" in one.text and "STRETTO_TRACE_MIB" in one.advice
+
+
+def test_a_live_job_says_where_its_ranks_are(tmp_path: Path) -> None:
+    """A child of this test stands for a rank that hangs."""
+    pid = os.fork()
+    if pid == 0:
+        os.pause() if hasattr(os, "pause") else __import__("signal").pause()
+    try:
+        process = writer.Process(rank=0, size=1, pid=pid, host=socket.gethostname(), stage=1, clock=writer.Clock())
+        process.call("MPI_Barrier", 1.0, 1.1)
+        process.inside = {0: (writer.FUNCTIONS.index("MPI_Recv"), 2.0)}
+        found = profile(tmp_path, [process], exit_code=None)
+        assert found.table("ranks")["state"].to_list()[0].startswith("in MPI_Recv since ")
+        assert titles(found)[0] == "1 rank of 1 had not finished" and "rank 0 is in MPI_Recv" in found.verdict[0].text
+        ended = profile(tmp_path, [process], exit_code=1)
+        assert ended.table("ranks")["state"].to_list() == ["no MPI_Finalize: ended in MPI_Recv"]
+    finally:
+        os.kill(pid, 9)
+        os.waitpid(pid, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 1.0])
+def test_since_when_a_rank_is_waited_for(share: float) -> None:
+    """The injected moment is found; without one there is none."""
+    generator = np.random.default_rng(5)
+    begin, counts = np.arange(400.0), np.ones(400)
+    totals = generator.random(400) + 0.5
+    before = generator.random(400) * 0.2
+    part = np.where(np.arange(400) < 150, before, np.maximum(share, before)) * totals
+    since = waited_for_since(part, totals, counts, begin)
+    assert since is None if share < 0.5 else since == pytest.approx(150, abs=3)
+    assert waited_for_since(totals, totals, counts, begin) == 0.0
+    assert waited_for_since(part[::-1].copy(), totals[::-1].copy(), counts, begin) is None
+    assert waited_for_since(np.zeros(400), np.zeros(400), counts, begin) is None
+
+
+def test_findings_are_ordered_by_what_they_cost(tmp_path: Path) -> None:
+    writer.make_example(tmp_path, iterations=100)
+    from stretto.profile import analyse
+
+    found = analyse(tmp_path)
+    assert titles(found)[0].startswith("Waiting for late ranks takes")
+    assert titles(found)[1].startswith("Waiting for rank 3 takes") and "since" in titles(found)[1]
+    assert all(len(one.title) < 120 and one.text.endswith(".") for one in found.verdict)
+    assert json.dumps([one.title for one in found.verdict])
+
+
+def test_words() -> None:
+    assert [say.percent(share) for share in (0.314, 0.0421, 0.00031, 0.0, 1.0)] == [
+        "31 %",
+        "4.2 %",
+        "0.031 %",
+        "under 0.01 %",
+        "100 %",
+    ]
+    assert [say.seconds(s) for s in (3.671, 0.0005, 2.5e-7, 12345.6)] == ["3.67 s", "500 µs", "250 ns", "12,346 s"]
+    assert [say.size(size) for size in (0, 8, 1024, 65536 * 1024)] == ["0 B", "8 B", "1 KiB", "64 MiB"]
+    assert (say.ranks([3]), say.ranks([1, 2, 5])) == ("rank 3", "ranks 1, 2 and 5")
+    assert say.listed(range(9)) == "0, 1, 2, 3, 4, 5 and 3 more" and say.count(1, "call") == "1 call"
+
+
+def test_tables_hold_no_figure_that_is_not_a_number(tmp_path: Path) -> None:
+    writer.make_example(tmp_path, iterations=50)
+    from stretto.profile import analyse
+
+    for name, table in analyse(tmp_path).tables.items():
+        for column in table.select(pl.selectors.float()).iter_columns():
+            assert not column.is_nan().any() and not column.is_infinite().any(), (name, column.name)
