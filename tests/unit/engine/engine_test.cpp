@@ -307,6 +307,43 @@ TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
   }
 }
 
+// A rank that cannot do its part tells nobody and waits for nobody; whoever waits for it learns of it, and all further calls on
+// the communicator fail on all ranks, while another communicator of the same ranks goes on.
+TEST(Communicators, AnAbandonedCallFailsForThoseWhoNeedIt) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    stand_rank = rank;
+    Job* joined = new Job;
+    select::Rules rules = rules_of(select::default_rules());
+    if (!joined->join(place_of(rank, size, job), quick(), rules).ok()) return false;
+    Policy policy = policy_of(&rules);
+    int members[size] = {0, 1, 2};
+    Communicator* communicator = Communicator::create(*joined, policy, members, size, rank, nullptr);
+    std::vector<char> data(1 << 20);
+    Request request;
+    request.kind = Kind::bcast;
+    request.root = 1;
+    request.count = data.size();
+    request.input = request.output = data.data();
+    Outcome outcome = communicator->prepare(request);
+    if (outcome.algorithm < 0 || !outcome.status.ok()) return false;
+    if (rank == 1)
+      communicator->abandon();
+    else if (communicator->execute(request, outcome.algorithm).detail != 1)
+      return false;
+    for (int again = 0; again < 3; ++again) {
+      outcome = communicator->run({});
+      if (outcome.algorithm < 0 || outcome.status.code != Code::peer_lost || outcome.status.detail != 1) return false;
+    }
+    communicator->leave();
+    stand->read.fetch_add(1);
+    while (stand->read.load() < size) usleep(100);
+    return joined->pool().in_use() == 0;
+  });
+}
+
 TEST(Identity, LaunchersTellTheirRanks) {
   setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
   setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
