@@ -201,11 +201,7 @@ def gpus() -> list[Finding]:
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return [
-            Finding(
-                "GPUs", "note", "no libcuda.so.1; programs that pass GPU buffers to MPI need --accelerate off in this version"
-            )
-        ]
+        return [Finding("GPUs", "note", "no libcuda.so.1")]
     text = "libcuda.so.1 is there"
     tool = shutil.which("nvidia-smi")
     if tool:
@@ -214,7 +210,7 @@ def gpus() -> list[Finding]:
             text = "; ".join(line.split(" (UUID")[0] for line in done.stdout.splitlines()) or text
         except (OSError, subprocess.TimeoutExpired):
             text += ", nvidia-smi does not answer"
-    return [Finding("GPUs", "note", f"{text}; programs that pass GPU buffers to MPI need --accelerate off in this version")]
+    return [Finding("GPUs", "note", f"{text}; buffers on CUDA devices are copied through host memory in this version")]
 
 
 def _search_folders(prefixes: Sequence[Path]) -> list[Path]:

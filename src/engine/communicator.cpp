@@ -86,6 +86,7 @@ void Communicator::leave() {
 
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
+  if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
   return communicator->job_->alive(communicator->members_[rank]);
 }
 
@@ -150,25 +151,77 @@ void Communicator::prepare_direct() {
     team_->direct = transport::make_fault(std::move(team_->direct), faults);
 }
 
-Outcome Communicator::run(const Request& request) {
-  if (reason_ != Reason::none) return {-1, reason_, {}};
+void* Communicator::borrow(size_t bytes, uint64_t* offset) {
+  *offset = job_->pool().allocate(bytes);
+  return *offset ? job_->segment().at(*offset) : nullptr;
+}
+
+void Communicator::give_back(uint64_t offset, size_t bytes) {
+  job_->pool().release(offset, bytes);
+}
+
+void Communicator::abandon() {
+  uint32_t nobody = 0;
+  team_->shared().abandoned.compare_exchange_strong(nobody, uint32_t(team_->rank) + 1, std::memory_order_acq_rel);
+  abandoned_ = true;
+}
+
+// After a death MPI is asked, which may know of a way to go on; after an abandoned call it must not be, as some ranks learn of
+// it later than others.
+Status Communicator::failed(const Status& status) {
+  uint32_t by = team_->shared().abandoned.load(std::memory_order_acquire);
+  abandoned_ = by != 0;
+  if (abandoned_) return peer_lost("a rank could not take part", int(by) - 1);
+  reason_ = Reason::peer_lost;
+  return status;
+}
+
+// What prepare() does, and the beginning of run(), where it must cost neither a call nor a copy. The algorithm, or -1.
+[[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
+  *reason = reason_;
+  if (reason_ != Reason::none) return -1;
   const select::Selection& selection = select(request);
-  if (selection.algorithm < 0) return {-1, selection.reason, {}};
+  *reason = selection.reason;
+  if (selection.algorithm < 0) return -1;
   const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
   // Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.
   if (++calls_ % calls_between_progress == 0 && policy_->host.progress) policy_->host.progress(nullptr);
+  // Ranks that do not know yet of an abandoned call decline all the same: so what declines does so before that is looked at.
+  if (abandoned_) *status = failed({});
+  if (!algorithm.needs_stage) return selection.algorithm;
+  trace::takes_long();
+  *reason = Reason::large_element;
+  if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size)) return -1;
+  if (stage_ == unknown && status->ok()) *status = prepare_stage();
+  *reason = Reason::no_staging_memory;
+  if (stage_ == absent) return -1;
+  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  if (!status->ok()) *status = failed(*status);
+  return selection.algorithm;
+}
+
+Outcome Communicator::prepare(const Request& request) {
+  Reason reason;
   Status status;
-  if (algorithm.needs_stage) {
-    trace::takes_long();
-    if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size))
-      return {-1, Reason::large_element, {}};
-    if (stage_ == unknown) status = prepare_stage();
-    if (stage_ == absent) return {-1, Reason::no_staging_memory, {}};
-    if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  int algorithm = decide(request, &reason, &status);
+  return {algorithm, algorithm < 0 ? reason : Reason::none, status};
+}
+
+Status Communicator::execute(const Request& request, int algorithm) {
+  Status status = collective::algorithms[algorithm].run(*team_, request);
+  return status.ok() ? status : failed(status);
+}
+
+Outcome Communicator::run(const Request& request) {
+  Reason reason;
+  Status status;
+  int algorithm = decide(request, &reason, &status);
+  if (algorithm < 0) return {-1, reason, {}};
+  if (status.ok()) {
+    status = collective::algorithms[algorithm].run(*team_, request);
+    if (!status.ok()) status = failed(status);
   }
-  if (status.ok()) status = algorithm.run(*team_, request);
-  if (!status.ok()) reason_ = Reason::peer_lost;
-  return {selection.algorithm, Reason::none, status};
+  return {algorithm, Reason::none, status};
 }
 
 }  // namespace stretto::engine

@@ -45,7 +45,21 @@ class Communicator {
   select::Reason reason() const { return reason_; }
   int rank() const { return team_->rank; }  // of one that does not decline
   int size() const { return team_->size; }
+
+  // Decides what is to be done with a request, of which the buffers are not looked at. The same on all ranks, so what is not
+  // declined must be followed by execute() or abandon() on each of them.
+  Outcome prepare(const collective::Request& request);
+  Status execute(const collective::Request& request, int algorithm);
+  // This rank cannot do its part. Its peers must not wait for it, nor take wrong numbers for right ones: for all of them every
+  // further call on this communicator fails, as this one does for those who need this rank.
+  void abandon();
+
+  // Both steps.
   Outcome run(const collective::Request& request);
+
+  // Room for this rank alone in the job's shared memory, where the system gives it none. Null: there is none either.
+  void* borrow(size_t bytes, uint64_t* offset);
+  void give_back(uint64_t offset, size_t bytes);
 
   // This rank has freed the communicator. The last one to do so returns its memory. Never waits.
   void leave();
@@ -54,10 +68,12 @@ class Communicator {
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
+  int decide(const collective::Request& request, select::Reason* reason, Status* status);
   uint64_t find_stage();
   bool attach_stage();
   Status prepare_stage();
   void prepare_direct();
+  Status failed(const Status& status);
   static bool alive(void* self, int rank);
 
   select::Reason reason_ = select::Reason::none;
@@ -66,6 +82,7 @@ class Communicator {
   uint64_t board_ = 0;  // offset
   enum { unknown, ready, absent } stage_ = unknown;
   bool direct_prepared_ = false;
+  bool abandoned_ = false;
   uint64_t calls_ = 0;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;

@@ -21,6 +21,7 @@ struct LongDoublePair {
 constinit const Row f80_row = scalar::floating_row<long double>();
 constinit const Row f128_row = scalar::floating_row<Quad>();
 constinit const Row c80_row = scalar::complex_row<long double>();
+constinit const Row c128_row = scalar::complex_row<Quad>();
 constinit const Row f80_i32_row = scalar::pair_row<LongDoublePair>();
 
 }  // namespace stretto::kernels

@@ -27,8 +27,9 @@ enum class Type : uint8_t {
   f128,  // f80: long double of this platform; f128: IEEE quad (__float128)
   c32,
   c64,
-  c80,  // complex of f32, f64, long double
-  b8,   // C bool / C++ bool, one byte: logical operations
+  c80,
+  c128,  // complex of f32, f64, long double, quad
+  b8,    // C bool / C++ bool, one byte: logical operations
   l8,
   l16,
   l32,

@@ -136,7 +136,10 @@ struct ComplexProd {
   }
   static float flipped(float x) { return __builtin_bit_cast(float, __builtin_bit_cast(uint32_t, x) ^ (uint32_t(1) << 31)); }
   static double flipped(double x) { return __builtin_bit_cast(double, __builtin_bit_cast(uint64_t, x) ^ (uint64_t(1) << 63)); }
-  static long double flipped(long double x) { return -x; }
+  template <class T>
+  static T flipped(T x) {
+    return -x;
+  }
 };
 
 template <class F, class T>

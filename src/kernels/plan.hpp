@@ -32,7 +32,8 @@ constexpr size_t item_size(Type type) {
                                         16,  // f16 bf16 f32 f64 f80 f128
                                         8,
                                         16,
-                                        2 * sizeof(long double),  // complex
+                                        2 * sizeof(long double),
+                                        32,  // complex
                                         1,
                                         1,
                                         2,
@@ -56,7 +57,7 @@ enum class Group : uint8_t { integer, floating, complex, logical, byte, pair, no
 constexpr Group group_of(Type type) {
   if (type <= Type::u64) return Group::integer;
   if (type <= Type::f128) return Group::floating;
-  if (type <= Type::c80) return Group::complex;
+  if (type <= Type::c128) return Group::complex;
   if (type <= Type::l64) return Group::logical;
   if (type == Type::byte) return Group::byte;
   return type == Type::opaque ? Group::none : Group::pair;
@@ -93,7 +94,7 @@ constexpr Type unsigned_of(size_t size) {
 }
 
 constexpr Type part_of(Type complex) {
-  return complex == Type::c32 ? Type::f32 : complex == Type::c64 ? Type::f64 : Type::f80;
+  return complex == Type::c32 ? Type::f32 : complex == Type::c64 ? Type::f64 : complex == Type::c80 ? Type::f80 : Type::f128;
 }
 
 // E.g. sum on i16 wraps like u16; sum on c64 is a sum of twice as many f64; band on any type works on bytes.

@@ -29,6 +29,6 @@ struct InstructionSet {
 };
 
 // Types without vector instructions, compiled once (extended.cpp).
-extern const Row f80_row, f128_row, c80_row, f80_i32_row;
+extern const Row f80_row, f128_row, c80_row, c128_row, f80_i32_row;
 
 }  // namespace stretto::kernels

@@ -6,9 +6,9 @@ namespace stretto::kernels {
 
 const char* name(Type type) {
   static constexpr const char* names[type_count] = {
-      "i8",      "i16",     "i32",     "i64",     "u8",      "u16",     "u32",     "u64",             //
-      "f16",     "bf16",    "f32",     "f64",     "f80",     "f128",    "c32",     "c64",     "c80",  //
-      "b8",      "l8",      "l16",     "l32",     "l64",     "byte",                                  //
+      "i8",      "i16",     "i32",     "i64",     "u8",      "u16",     "u32",     "u64",                       //
+      "f16",     "bf16",    "f32",     "f64",     "f80",     "f128",    "c32",     "c64",     "c80",   "c128",  //
+      "b8",      "l8",      "l16",     "l32",     "l64",     "byte",                                            //
       "f32_i32", "f64_i32", "i64_i32", "i32_i32", "i16_i32", "f80_i32", "f32_f32", "f64_f64", "opaque"};
   return names[int(type)];
 }

@@ -9,6 +9,7 @@
 
 #include "base/log.hpp"
 #include "engine/identity.hpp"
+#include "platform/device_memory.hpp"
 #include "select/reason.hpp"
 #include "shim/context.hpp"
 #include "shim/hooks.hpp"
@@ -142,6 +143,7 @@ bool prepare_mpi(Context& c, const engine::Place& place) {
 
 void activate(Context& c) {
   pthread_atfork(nullptr, nullptr, forked_child);
+  platform::watch_loader();
   set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);

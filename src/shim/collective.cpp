@@ -10,6 +10,7 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/operands.hpp"
+#include "shim/staging.hpp"
 #include "trace/stopwatch.hpp"
 
 namespace stretto::shim {
@@ -112,8 +113,22 @@ struct Entry {
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
 
   // Runs the request. False: declined. True: call.code is set.
-  bool run(const Request& request, MPI_Comm comm, Call& call) {
-    engine::Outcome outcome = communicator->run(request);
+  bool run(const Request& request, MPI_Comm comm, Call& call) { return tell(communicator->run(request), comm, call); }
+
+  // The same in two steps: when prepare() has said true and call.code is MPI_SUCCESS, finish() or give_up() must follow.
+  bool prepare(const Request& request, MPI_Comm comm, Call& call) { return tell(communicator->prepare(request), comm, call); }
+  void finish(const Request& request, MPI_Comm comm, Call& call) {
+    Status status = communicator->execute(request, int(call.algorithm));
+    if (!status.ok()) call.code = report(status, comm);
+  }
+  void give_up(int code, MPI_Comm comm, Call& call) {
+    communicator->abandon();
+    log(Level::error, "this rank cannot take part in a collective (%s): all collectives on this communicator fail from now on",
+        code == MPI_ERR_NO_MEM ? "no memory" : "its buffers cannot be read");
+    call.code = raise(comm, code);
+  }
+
+  bool tell(const engine::Outcome& outcome, MPI_Comm comm, Call& call) {
     if (outcome.algorithm < 0) return decline(call, outcome.reason);
     call.code = MPI_SUCCESS;
     call.algorithm = uint32_t(outcome.algorithm);
@@ -161,27 +176,70 @@ Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
   return Reason::none;
 }
 
+// What a call does with this rank's buffers. `in` or `out` may have no layout: this rank gives or gets nothing.
+struct Job {
+  Buffer in, out;
+  UserReduction* user;
+  MPI_Comm comm;
+};
+
+int give_input(const Job& job, size_t elements, Room& room, size_t bytes, Communicator& communicator) {
+  if (!room.reserve(bytes, communicator)) return MPI_ERR_NO_MEM;
+  if (job.user && !job.user->prepare(elements)) return MPI_ERR_NO_MEM;
+  return job.in.layout ? load(job.in, room.data()) : MPI_SUCCESS;
+}
+
+// Buffers with gaps or on a GPU: their bytes are brought into host memory, where the algorithm works in place.
+[[gnu::noinline, gnu::cold]] bool run_staged(Entry& entry, const Job& job, Request& request, Call& call) {
+  if (!entry.prepare(request, job.comm, call)) return false;
+  if (call.code != MPI_SUCCESS) return true;
+  Room room;
+  if (int code = give_input(job, request.count, room, request.bytes(), *entry.communicator)) {
+    entry.give_up(code, job.comm, call);
+    return true;
+  }
+  request.input = room.data();
+  request.output = job.out.layout ? room.data() : nullptr;
+  if (request.kind == collective::Kind::bcast) request.output = room.data();
+  entry.finish(request, job.comm, call);
+  if (call.code != MPI_SUCCESS) return true;
+  int code = job.user ? job.user->error() : MPI_SUCCESS;
+  if (code == MPI_SUCCESS && job.out.layout) code = store(job.out, room.data());
+  if (code != MPI_SUCCESS) call.code = Entry::raise(job.comm, code);
+  return true;
+}
+
 struct Reduction {
   const void* send;
-  void* receive;  // null where this rank gets no result
+  void* receive;
+  bool receives;  // this rank gets the result
   MPI_Count count;
   MPI_Datatype type;
   MPI_Op op;
   MPI_Comm comm;
 };
 
-// A user's operation on a datatype with gaps: packed, run, unpacked.
-bool run_packed(Entry& entry, const Reduction& r, const Layout& layout, Request& request, UserReduction& user, Call& call) {
-  Temporary memory;
-  size_t bytes = request.bytes();
-  if (!memory.reserve(2 * bytes)) return call.code = Entry::raise(r.comm, MPI_ERR_NO_MEM), true;
-  call.code = pack(layout, r.send, request.count, memory.data());
-  if (call.code != MPI_SUCCESS) return call.code = Entry::raise(r.comm, call.code), true;
-  request.input = memory.data();
-  request.output = r.receive ? memory.data() + bytes : nullptr;
+// A predefined operation works on elements with their gaps, if any: they are bytes like others.
+bool run_predefined(Entry& entry, const Reduction& r, const Layout& layout, Request& request, Call& call) {
+  request.input = r.send;
+  request.output = r.receives ? r.receive : nullptr;
+  if (__builtin_expect(platform::reachable(request.input, request.output), 1)) return entry.run(request, r.comm, call);
+  Layout bytes = layout;
+  bytes.size = layout.extent;
+  bytes.dense = true;
+  Job job{{r.send, request.count, &bytes}, {r.receive, request.count, r.receives ? &bytes : nullptr}, nullptr, r.comm};
+  return run_staged(entry, job, request, call);
+}
+
+bool run_user(Entry& entry, const Reduction& r, const Layout& layout, Request& request, Call& call) {
+  UserReduction user(layout, r.op);
+  request.user = user.callback();
+  Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};
+  if (!job.in.usable() || !job.out.usable()) return run_staged(entry, job, request, call);
+  request.input = r.send;
+  request.output = r.receives ? r.receive : nullptr;
   if (!entry.run(request, r.comm, call)) return false;
   if (call.code == MPI_SUCCESS && user.error() != MPI_SUCCESS) call.code = Entry::raise(r.comm, user.error());
-  if (call.code == MPI_SUCCESS && r.receive) call.code = unpack(layout, request.output, request.count, r.receive);
   return true;
 }
 
@@ -222,32 +280,8 @@ bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& cal
   call.bytes = request.count * layout.size;
   if (reason != Reason::none) return decline(call, reason);
   if (request.bytes() == 0) return done_with_nothing(call);
-  if (request.op != kernels::Op::user) {
-    request.input = r.send;
-    request.output = r.receive;
-    return entry.run(request, r.comm, call);
-  }
-  UserReduction user(layout, r.op);
-  request.user = user.callback();
-  if (!layout.dense) return run_packed(entry, r, layout, request, user, call);
-  request.input = r.send;
-  request.output = r.receive;
-  if (!entry.run(request, r.comm, call)) return false;
-  if (call.code == MPI_SUCCESS && user.error() != MPI_SUCCESS) call.code = Entry::raise(r.comm, user.error());
-  return true;
-}
-
-// Broadcast of a datatype with gaps.
-bool bcast_packed(Entry& entry, void* buffer, const Layout& layout, size_t count, bool is_root, Request& request, MPI_Comm comm,
-                  Call& call) {
-  Temporary memory;
-  if (!memory.reserve(request.bytes())) return call.code = Entry::raise(comm, MPI_ERR_NO_MEM), true;
-  if (is_root) call.code = pack(layout, buffer, count, memory.data());
-  if (call.code != MPI_SUCCESS) return call.code = Entry::raise(comm, call.code), true;
-  request.input = request.output = memory.data();
-  if (!entry.run(request, comm, call)) return false;
-  if (call.code == MPI_SUCCESS && !is_root) call.code = unpack(layout, memory.data(), count, buffer);
-  return true;
+  if (request.op != kernels::Op::user) return run_predefined(entry, r, layout, request, call);
+  return run_user(entry, r, layout, request, call);
 }
 
 }  // namespace
@@ -271,7 +305,9 @@ bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
   request.root = root;
   if (request.bytes() == 0) return done_with_nothing(call);
   bool is_root = entry.communicator->rank() == root;
-  if (!layout.dense) return bcast_packed(entry, buffer, layout, size_t(count), is_root, request, comm, call);
+  Buffer whole{buffer, size_t(count), &layout};
+  if (!whole.usable())
+    return run_staged(entry, is_root ? Job{whole, {}, nullptr, comm} : Job{{}, whole, nullptr, comm}, request, call);
   request.input = request.output = buffer;
   return entry.run(request, comm, call);
 }
@@ -286,7 +322,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
   request.kind = collective::Kind::reduce;
   request.root = root;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, is_root ? receive : nullptr, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, is_root, count, type, op, comm}, request, call);
 }
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
@@ -295,7 +331,7 @@ bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype ty
   Request request;
   request.kind = collective::Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, receive, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, true, count, type, op, comm}, request, call);
 }
 
 }  // namespace stretto::shim

@@ -87,7 +87,14 @@ bool measure(MPI_Datatype type, TypeFacts* facts) {
   return true;
 }
 
-// Whether the MPI library adds two numbers of this type as `Number` does. Says which 16-byte format REAL*16 has there.
+struct QuadComplex {
+  __float128 real, imaginary;
+  QuadComplex(double value) : real(value), imaginary(-value) {}
+  bool operator==(const QuadComplex& other) const { return real == other.real && imaginary == other.imaginary; }
+};
+
+// Whether the MPI library adds two numbers of this type as `Number` does. Says which 16-byte format REAL*16 and
+// the parts of COMPLEX*32 have there.
 template <class Number>
 bool adds_like(MPI_Datatype type) {
   MPI_Op sum{};
@@ -98,6 +105,8 @@ bool adds_like(MPI_Datatype type) {
 }
 
 kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
+  if (named.family == Family::complex && size == 32)
+    return adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
   if (named.family == Family::real16) return adds_like<__float128>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
   return kernel_type(named.family, size);
 }

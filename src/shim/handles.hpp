@@ -8,7 +8,7 @@
 namespace stretto::shim {
 
 struct TypeFacts {
-  kernels::Type type = kernels::Type::opaque;  // opaque: bytes that are only moved (MPI_CHAR, MPI_PACKED, MPI_COMPLEX32, ...)
+  kernels::Type type = kernels::Type::opaque;  // opaque: bytes that are only moved (MPI_CHAR, MPI_PACKED, ...)
   size_t size = 0;                             // MPI_Type_size
   size_t extent = 0;                           // MPI_Type_get_extent; size < extent: a pair type with a gap at its end
 };

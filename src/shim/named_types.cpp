@@ -62,7 +62,7 @@ Type kernel_type(Family family, size_t size) {
     case Family::long_double:
       return Type::f80;
     case Family::complex:
-      return size == 8 ? Type::c32 : size == 16 ? Type::c64 : Type::opaque;
+      return size == 8 ? Type::c32 : size == 16 ? Type::c64 : size == 32 ? Type::c128 : Type::opaque;
     case Family::long_double_complex:
       return Type::c80;
     case Family::boolean:

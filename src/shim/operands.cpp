@@ -15,6 +15,7 @@ constexpr int combiner_dup = MPI_COMBINER_NAMED + 1;
 constexpr int combiner_contiguous = MPI_COMBINER_NAMED + 2;
 constexpr int deepest_nesting = 16;
 constexpr size_t largest_pack = size_t(1) << 30;  // bytes per call of MPI_Pack, whose sizes are ints
+constexpr size_t largest_block = 256 << 10;       // bytes laid out at a time for a user's operation
 
 bool is_dense(MPI_Datatype type, int depth);
 
@@ -117,6 +118,15 @@ bool Temporary::reserve(size_t bytes) {
   return data_ != nullptr;
 }
 
+bool extent_of(const Layout& layout, size_t count, Extent* extent) {
+  MPI_Aint true_lb, true_extent;
+  if (count == 0 || mpi().Type_get_true_extent(layout.type, &true_lb, &true_extent) != MPI_SUCCESS) return false;
+  ptrdiff_t span = ptrdiff_t(layout.extent) * ptrdiff_t(count - 1);
+  extent->lowest = std::min<ptrdiff_t>(0, span) + true_lb;
+  extent->highest = std::max<ptrdiff_t>(0, span) + true_lb + true_extent;
+  return true;
+}
+
 int pack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
     const char* source = static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
@@ -153,20 +163,34 @@ int UserReduction::apply_dense(const void* in, void* inout, size_t count) {
   return mpi().Reduce_local(in, inout, int(count), layout_.type, op_);
 }
 
-// Lays `count` packed elements out as the datatype says. *origin: where element 0's address is.
-bool UserReduction::unfold(const void* packed, size_t count, Temporary& memory, char** origin) {
-  MPI_Aint true_lb, true_extent;
-  if (mpi().Type_get_true_extent(layout_.type, &true_lb, &true_extent) != MPI_SUCCESS) return false;
-  ptrdiff_t stride = ptrdiff_t(layout_.extent), span = stride * ptrdiff_t(count - 1);
-  ptrdiff_t lowest = std::min<ptrdiff_t>(0, span) + true_lb, highest = std::max<ptrdiff_t>(0, span) + true_lb + true_extent;
-  if (!memory.reserve(size_t(highest - lowest))) return false;
-  *origin = memory.data() - lowest;
-  return unpack(layout_, packed, count, *origin) == MPI_SUCCESS;
+bool UserReduction::prepare(size_t count) {
+  if (layout_.dense) return true;
+  for (block_ = std::min(count, largest_block / std::max<size_t>(layout_.extent, 1) + 1); block_ > 0; block_ /= 2) {
+    Extent extent;
+    if (!extent_of(layout_, block_, &extent)) return false;
+    size_t bytes = size_t(extent.highest - extent.lowest);
+    if (left_.reserve(bytes) && right_.reserve(bytes)) return true;
+  }
+  return false;
 }
 
 int UserReduction::apply_packed(const void* in, void* inout, size_t count) {
-  char *left, *right;
-  if (!unfold(in, count, left_, &left) || !unfold(inout, count, right_, &right)) return MPI_ERR_NO_MEM;
+  const char* left = static_cast<const char*>(in);
+  char* right = static_cast<char*>(inout);
+  for (size_t done = 0; done < count; done += block_) {
+    size_t n = std::min(block_, count - done), at = done * layout_.size;
+    if (int code = apply_block(left + at, right + at, n)) return code;
+  }
+  return MPI_SUCCESS;
+}
+
+// Packed elements are laid out as the datatype says, combined, and packed again.
+int UserReduction::apply_block(const char* in, char* inout, size_t count) {
+  Extent extent;
+  if (!extent_of(layout_, count, &extent)) return MPI_ERR_OTHER;
+  char *left = left_.data() - extent.lowest, *right = right_.data() - extent.lowest;
+  if (int code = unpack(layout_, in, count, left)) return code;
+  if (int code = unpack(layout_, inout, count, right)) return code;
   if (int code = mpi().Reduce_local(left, right, int(count), layout_.type, op_)) return code;
   return pack(layout_, right, count, inout);
 }

@@ -36,6 +36,12 @@ class Temporary {
   size_t bytes_ = 0;
 };
 
+// From an address in the program's terms to its elements' bytes: [lowest, highest).
+struct Extent {
+  ptrdiff_t lowest = 0, highest = 0;
+};
+bool extent_of(const Layout& layout, size_t count, Extent* extent);
+
 // count elements of `layout` to and from contiguous bytes. An MPI error code.
 int pack(const Layout& layout, const void* from, size_t count, void* to);
 int unpack(const Layout& layout, const void* from, size_t count, void* to);
@@ -46,16 +52,20 @@ class UserReduction {
   UserReduction(const Layout& layout, MPI_Op op) : layout_(layout), op_(op) {}
   collective::UserOp callback() { return {&UserReduction::apply, this}; }
   int error() const { return error_; }  // the first error met, or MPI_SUCCESS
+  // Takes the memory that apply() works in; before the collective starts, as there is no way back in its middle. False: there
+  // is not even memory for one element.
+  bool prepare(size_t count);
 
  private:
   static void apply(void* self, const void* in, void* inout, size_t count);
   int apply_dense(const void* in, void* inout, size_t count);
   int apply_packed(const void* in, void* inout, size_t count);
-  bool unfold(const void* packed, size_t count, Temporary& memory, char** origin);
+  int apply_block(const char* in, char* inout, size_t count);
 
   const Layout& layout_;
   MPI_Op op_;
   int error_ = MPI_SUCCESS;
+  size_t block_ = 0;  // elements that left_ and right_ have room for
   Temporary left_, right_;
 };
 

@@ -25,7 +25,7 @@ class Suite:
 
 
 def test(part: str = "") -> int:
-    """Exit code 1 where any test failed. `quick` leaves out the sanitizers and asks the MPI tests to be short."""
+    """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests."""
     if part not in ("", "quick"):
         raise DevError(f"no part {part}: ./dev test or ./dev test quick")
     quick = part == "quick"
@@ -36,7 +36,9 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    suites += [mpi_suite(script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+    suites += [script_suite(script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+    if not quick:
+        suites.append(script_suite(ROOT / "tests" / "packaging" / "run", quick))
     print()
     for suite in suites:
         print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
@@ -80,23 +82,24 @@ def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) 
     return Suite(name, passed, failed, time.monotonic() - begin)
 
 
-def mpi_suite(script: Path, quick: bool) -> Suite:
-    """A script under tests/mpi: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
-    name = f"mpi/{script.parent.name}"
+def script_suite(script: Path, quick: bool) -> Suite:
+    """A script under tests: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
+    name = str(script.parent.relative_to(ROOT / "tests"))
     say(name)
     begin = time.monotonic()
     extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
-    passed, failed = 0, 0
+    passed = failed = 0
+    told = False
     with subprocess.Popen([str(script)], cwd=ROOT, env=environment(extra), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
             match = _COUNTS.fullmatch(line.strip())
             if match:
-                passed, failed = int(match[1]), int(match[2])
+                passed, failed, told = int(match[1]), int(match[2]), True
     if process.returncode and not failed:
         failed = 1
-    if not process.returncode and not passed + failed:
+    if not process.returncode and not told:
         passed = 1
     return Suite(name, passed, failed, time.monotonic() - begin)
 

@@ -8,36 +8,32 @@ namespace stretto::collective {
 
 namespace {
 
-// Shows this rank's vector to the others.
-Status post_own(Exchange& exchange, const Request& request) {
-  void* payload;
-  STRETTO_TRY(exchange.claim(&payload));
-  memcpy(payload, request.input, request.bytes());
-  exchange.post();
+// Copies this rank's vector into its slot.
+Status deposit(Exchange& exchange, const Request& request, void** payload) {
+  STRETTO_TRY(exchange.claim(payload));
+  memcpy(*payload, request.input, request.bytes());
   return Status::good();
 }
 
-// Where this rank's own vector is read from: a user's function must not find it in the output.
-Status own_input(Team& team, const Request& request, const void** input) {
-  *input = request.input;
-  if (request.op != kernels::Op::user || request.input != request.output) return Status::good();
-  void* copy = team.scratch.get(request.bytes());
-  if (copy == nullptr) return no_memory("no memory for a reduction in place");
-  *input = memcpy(copy, request.input, request.bytes());
-  return Status::good();
+// A user's function works in the output, where it must not find this rank's own vector.
+bool output_is_input(const Request& request) {
+  return request.op == kernels::Op::user && request.input == request.output;
 }
 
 }  // namespace
 
 Status flat_reduce(Team& team, const Request& request, Consumers consumers) {
   const bool consumer = consumes(consumers, request, team.rank);
+  const bool shows = consumers == Consumers::all || !consumer;
   Exchange exchange(team);
-  if (consumers == Consumers::all || !consumer) STRETTO_TRY(post_own(exchange, request));
+  void* deposited = nullptr;
+  if (shows || output_is_input(request)) STRETTO_TRY(deposit(exchange, request, &deposited));
+  if (shows) exchange.post();
   if (consumer) {
     const void** inputs = team.pointers();
     for (int r = 0; r < team.size; ++r)
       if (r != team.rank) STRETTO_TRY(exchange.read(r, &inputs[r]));
-    STRETTO_TRY(own_input(team, request, &inputs[team.rank]));
+    inputs[team.rank] = output_is_input(request) ? deposited : request.input;
     combine(request, inputs, team.size, request.output, request.count);
   }
   if (consumers == Consumers::root) exchange.finish();

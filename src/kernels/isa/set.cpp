@@ -11,7 +11,7 @@ constexpr InstructionSet make(const char* name, bool (*available)()) {
   put(Type::u8, u8_row), put(Type::u16, u16_row), put(Type::u32, u32_row), put(Type::u64, u64_row);
   put(Type::f16, f16_row), put(Type::bf16, bf16_row), put(Type::f32, f32_row), put(Type::f64, f64_row);
   put(Type::f80, f80_row), put(Type::f128, f128_row);
-  put(Type::c32, c32_row), put(Type::c64, c64_row), put(Type::c80, c80_row);
+  put(Type::c32, c32_row), put(Type::c64, c64_row), put(Type::c80, c80_row), put(Type::c128, c128_row);
   put(Type::f32_i32, f32_i32_row), put(Type::f64_i32, f64_i32_row), put(Type::f80_i32, f80_i32_row);
   put(Type::i64_i32, i64_i32_row), put(Type::i32_i32, i32_i32_row), put(Type::i16_i32, i16_i32_row);
   put(Type::f32_f32, f32_f32_row), put(Type::f64_f64, f64_f64_row);

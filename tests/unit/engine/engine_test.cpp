@@ -226,26 +226,44 @@ TEST_F(PoolTest, DeathUnderTheLockClosesThePoolWithoutHanging) {
   EXPECT_EQ(pool.allocate(4096), 0u);
 }
 
+// A rank that has joined `name`'s job and made a communicator of all its ranks; null where that failed. Never freed.
+struct Joined {
+  Job* job = new Job;
+  select::Rules* rules = new select::Rules(rules_of(select::default_rules()));
+  Policy* policy = nullptr;
+  Communicator* communicator = nullptr;
+
+  Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
+         select::Travel travel = select::Travel::by_rules) {
+    stand_rank = rank;
+    if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
+    policy = new Policy(policy_of(rules, travel));
+    std::vector<int> members;
+    for (int r = 0; r < size; ++r) members.push_back(r);
+    communicator = Communicator::create(*job, *policy, members.data(), size, rank, nullptr);
+  }
+
+  // Leaves the communicator; when all have, the pool must be as it was.
+  bool everything_is_given_back(int size) {
+    communicator->leave();
+    delete communicator;
+    stand->read.fetch_add(1);
+    while (stand->read.load() < uint32_t(size)) usleep(100);
+    return job->pool().in_use() == 0;
+  }
+};
+
 TEST(Communicators, RunAllKindsOfTravelAndGiveEverythingBack) {
   constexpr int size = 3;
   std::string job = unique_job();
   make_stand(size);
   in_processes(size, [&](int rank) {
-    stand_rank = rank;
-    Job* joined = new Job;
-    select::Rules rules = rules_of(select::default_rules());
-    if (!joined->join(place_of(rank, size, job), quick(), rules).ok()) return false;
-    Policy policy = policy_of(&rules, select::Travel::direct);
-    int members[size] = {0, 1, 2};
-    Communicator* communicator = Communicator::create(*joined, policy, members, size, rank, nullptr);
+    Joined joined(rank, size, job, quick(), select::Travel::direct);
+    Communicator* communicator = joined.communicator;
     if (communicator == nullptr || communicator->reason() != select::Reason::none) return false;
     if (!allreduce_is_right(*communicator, rank, size, 10, "flat")) return false;
     if (!allreduce_is_right(*communicator, rank, size, 300000, "direct")) return false;
-    communicator->leave();
-    delete communicator;
-    stand->read.fetch_add(1);
-    while (stand->read.load() < size) usleep(100);
-    return joined->pool().in_use() == 0;
+    return joined.everything_is_given_back(size);
   });
 }
 
@@ -254,15 +272,10 @@ TEST(Communicators, WithoutStagingMemoryLargeOnesAreLeftToMpi) {
   std::string job = unique_job();
   make_stand(size);
   in_processes(size, [&](int rank) {
-    stand_rank = rank;
     Settings settings = quick();
     settings.memory_mib = 1;  // a board fits, cells do not
-    Job* joined = new Job;
-    select::Rules rules = rules_of(select::default_rules());
-    if (!joined->join(place_of(rank, size, job), settings, rules).ok()) return false;
-    Policy policy = policy_of(&rules);
-    int members[size] = {0, 1};
-    Communicator* communicator = Communicator::create(*joined, policy, members, size, rank, nullptr);
+    Communicator* communicator = Joined(rank, size, job, settings).communicator;
+    if (communicator == nullptr) return false;
     if (!allreduce_is_right(*communicator, rank, size, 10, "flat")) return false;
     std::vector<char> data(1 << 20);
     Request request;
@@ -282,13 +295,8 @@ TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
   for (int rank = 0; rank < size; ++rank) {
     pid_t child = fork();
     if (child == 0) {
-      stand_rank = rank;
-      Job* joined = new Job;
-      select::Rules rules = rules_of(select::default_rules());
-      if (!joined->join(place_of(rank, size, job), quick(), rules).ok()) _exit(2);
-      Policy policy = policy_of(&rules);
-      int members[size] = {0, 1, 2};
-      Communicator* communicator = Communicator::create(*joined, policy, members, size, rank, nullptr);
+      Communicator* communicator = Joined(rank, size, job).communicator;
+      if (communicator == nullptr) _exit(2);
       if (rank == 1) raise(SIGKILL);
       Outcome outcome = communicator->run({});
       bool reported = outcome.status.code == Code::peer_lost && outcome.status.detail == 1;
@@ -305,6 +313,36 @@ TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
     else
       EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << rank << " " << status;
   }
+}
+
+// A rank that cannot do its part tells nobody and waits for nobody; whoever waits for it learns of it, and all further calls on
+// the communicator fail on all ranks, while another communicator of the same ranks goes on.
+TEST(Communicators, AnAbandonedCallFailsForThoseWhoNeedIt) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job);
+    Communicator* communicator = joined.communicator;
+    if (communicator == nullptr) return false;
+    std::vector<char> data(1 << 20);
+    Request request;
+    request.kind = Kind::bcast;
+    request.root = 1;
+    request.count = data.size();
+    request.input = request.output = data.data();
+    Outcome outcome = communicator->prepare(request);
+    if (outcome.algorithm < 0 || !outcome.status.ok()) return false;
+    if (rank == 1)
+      communicator->abandon();
+    else if (communicator->execute(request, outcome.algorithm).detail != 1)
+      return false;
+    for (int again = 0; again < 3; ++again) {
+      outcome = communicator->run({});
+      if (outcome.algorithm < 0 || outcome.status.code != Code::peer_lost || outcome.status.detail != 1) return false;
+    }
+    return joined.everything_is_given_back(size);
+  });
 }
 
 TEST(Identity, LaunchersTellTheirRanks) {

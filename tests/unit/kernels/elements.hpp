@@ -114,6 +114,8 @@ void with_element(Type type, Visit visit) {
       return visit(Complex<double>());
     case Type::c80:
       return visit(Complex<long double>());
+    case Type::c128:
+      return visit(Complex<Quad>());
     case Type::b8:
       return visit(Logical<uint8_t>());
     case Type::l8:

@@ -12,7 +12,7 @@ namespace {
 
 const std::set<std::string> integers = {"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"};
 const std::set<std::string> floats = {"f16", "bf16", "f32", "f64", "f80", "f128"};
-const std::set<std::string> complexes = {"c32", "c64", "c80"};
+const std::set<std::string> complexes = {"c32", "c64", "c80", "c128"};
 const std::set<std::string> logicals = {"b8", "l8", "l16", "l32", "l64"};
 const std::set<std::string> pairs = {"f32_i32", "f64_i32", "i64_i32", "i32_i32", "i16_i32", "f80_i32", "f32_f32", "f64_f64"};
 
@@ -59,6 +59,7 @@ TEST(Types, HaveTheSizesOfC) {
   EXPECT_EQ(size_of(Type::c32), sizeof(std::complex<float>));
   EXPECT_EQ(size_of(Type::c64), sizeof(std::complex<double>));
   EXPECT_EQ(size_of(Type::c80), sizeof(std::complex<long double>));
+  EXPECT_EQ(size_of(Type::c128), 32u);
   EXPECT_EQ(size_of(Type::b8), sizeof(bool));
   EXPECT_EQ(size_of(Type::l64), 8u);
   EXPECT_EQ(size_of(Type::f32_i32), sizeof(CPair<float, int>));

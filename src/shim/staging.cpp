@@ -1,0 +1,118 @@
+#include "shim/staging.hpp"
+
+#include <string.h>
+
+#include "base/log.hpp"
+#include "shim/mpi.hpp"
+
+namespace stretto::shim {
+namespace {
+
+int code_of(const Status& status) {
+  if (status.ok()) return MPI_SUCCESS;
+  log(Level::error, "a buffer on a GPU: %s (CUDA error %d)", status.what, status.detail);
+  return MPI_ERR_OTHER;
+}
+
+// Host memory that takes the bytes from the lowest to the highest of a buffer with gaps.
+class Image {
+ public:
+  int make(const Buffer& buffer) {
+    Extent extent;
+    if (!extent_of(*buffer.layout, buffer.count, &extent)) return MPI_ERR_OTHER;
+    bytes_ = size_t(extent.highest - extent.lowest);
+    device_ = const_cast<char*>(static_cast<const char*>(buffer.data)) + extent.lowest;
+    if (!memory_.reserve(bytes_)) return MPI_ERR_NO_MEM;
+    origin_ = memory_.data() - extent.lowest;
+    return MPI_SUCCESS;
+  }
+  char* begin() const { return memory_.data(); }
+  char* device() const { return device_; }  // where begin() is on the device
+  char* origin() const { return origin_; }  // stands for the buffer's address
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Temporary memory_;
+  size_t bytes_ = 0;
+  char *device_ = nullptr, *origin_ = nullptr;
+};
+
+int load_with_gaps(const Buffer& from, void* bytes) {
+  Image image;
+  if (int code = image.make(from)) return code;
+  if (int code = code_of(platform::copy_from_device(image.begin(), image.device(), image.bytes()))) return code;
+  return pack(*from.layout, image.origin(), from.count, bytes);
+}
+
+// Which bytes of the image belong to elements: all ones unpacked into zeros.
+int mark_elements(const Buffer& to, const Image& marks) {
+  Temporary ones;
+  if (!ones.reserve(to.bytes())) return MPI_ERR_NO_MEM;
+  memset(ones.data(), 0xff, to.bytes());
+  memset(marks.begin(), 0, marks.bytes());
+  return unpack(*to.layout, ones.data(), to.count, marks.origin());
+}
+
+int store_marked(const Image& image, const char* marks) {
+  for (size_t begin = 0; begin < image.bytes();) {
+    size_t end = begin + 1;
+    while (end < image.bytes() && marks[end] == marks[begin]) ++end;
+    if (marks[begin])
+      if (int code = code_of(platform::copy_to_device(image.device() + begin, image.begin() + begin, end - begin))) return code;
+    begin = end;
+  }
+  return MPI_SUCCESS;
+}
+
+int store_with_gaps(const Buffer& to, const void* bytes) {
+  Image image, marks;
+  if (int code = image.make(to)) return code;
+  if (int code = marks.make(to)) return code;
+  if (int code = mark_elements(to, marks)) return code;
+  if (int code = unpack(*to.layout, bytes, to.count, image.origin())) return code;
+  return store_marked(image, marks.begin());
+}
+
+}  // namespace
+
+// Elements with gaps begin somewhere beside the buffer's address, which may be MPI_BOTTOM.
+bool Buffer::on_device() const {
+  if (platform::no_device_memory()) return false;
+  Extent extent{};
+  if (!layout->dense && !extent_of(*layout, 1, &extent)) return false;
+  return platform::is_device(platform::ask_driver(static_cast<const char*>(data) + extent.lowest));
+}
+
+Room::~Room() {
+  if (lender_) lender_->give_back(borrowed_, bytes_);
+}
+
+bool Room::reserve(size_t bytes, engine::Communicator& communicator) {
+  bytes_ = bytes;
+  data_ = small_;
+  if (bytes <= sizeof small_) return true;
+  data_ = memory_.reserve(bytes) ? memory_.data() : nullptr;
+  if (data_ != nullptr) return true;
+  data_ = static_cast<char*>(communicator.borrow(bytes, &borrowed_));
+  if (borrowed_ != 0) lender_ = &communicator;
+  return data_ != nullptr;
+}
+
+int load(const Buffer& from, void* bytes) {
+  bool on_device = from.on_device();
+  if (!from.layout->dense) return on_device ? load_with_gaps(from, bytes) : pack(*from.layout, from.data, from.count, bytes);
+  if (on_device) return code_of(platform::copy_from_device(bytes, from.data, from.bytes()));
+  memcpy(bytes, from.data, from.bytes());
+  return MPI_SUCCESS;
+}
+
+int store(const Buffer& to, const void* bytes) {
+  void* data = const_cast<void*>(to.data);
+  bool on_device = to.on_device();
+  if (!to.layout->dense) return on_device ? store_with_gaps(to, bytes) : unpack(*to.layout, bytes, to.count, data);
+  if (on_device) return code_of(platform::copy_to_device(data, bytes, to.bytes()));
+  memcpy(data, bytes, to.bytes());
+  return MPI_SUCCESS;
+}
+
+}  // namespace stretto::shim

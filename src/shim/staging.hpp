@@ -1,0 +1,46 @@
+// Buffers that algorithms cannot work in where they are: elements with gaps, and memory of a GPU. Their bytes travel through
+// host memory of this call. Being staged is each rank's own business: its peers run the same algorithm.
+#pragma once
+#include "engine/communicator.hpp"
+#include "platform/device_memory.hpp"
+#include "shim/operands.hpp"
+
+namespace stretto::shim {
+
+// count elements at `data`, as the program describes them. Null layout: there is no such buffer (null data may be MPI_BOTTOM).
+struct Buffer {
+  const void* data = nullptr;
+  size_t count = 0;
+  const Layout* layout = nullptr;
+
+  size_t bytes() const { return count * layout->size; }
+  bool on_device() const;
+  // Algorithms may load and store it: its bytes stand one after the other, where the CPU reaches them.
+  bool usable() const { return layout == nullptr || (layout->dense && !on_device()); }
+};
+
+// Memory for the bytes of one call: what fits into a line of the board is here, for more malloc is asked, then the job's pool.
+class Room {
+ public:
+  Room() = default;
+  ~Room();
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  bool reserve(size_t bytes, engine::Communicator& communicator);
+  char* data() const { return data_; }
+
+ private:
+  alignas(16) char small_[collective::slot_payload];
+  Temporary memory_;
+  char* data_ = nullptr;
+  engine::Communicator* lender_ = nullptr;
+  uint64_t borrowed_ = 0;
+  size_t bytes_ = 0;
+};
+
+// Between the buffer and contiguous host bytes. An MPI error code; what is wrong with a driver is logged. Of a buffer with gaps
+// on a device only the bytes of its elements are written.
+int load(const Buffer& from, void* bytes);
+int store(const Buffer& to, const void* bytes);
+
+}  // namespace stretto::shim

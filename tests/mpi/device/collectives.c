@@ -1,0 +1,242 @@
+/* Collectives on buffers in host, device and managed memory, in every mixture across ranks, against numbers known beforehand.
+ *   collectives right                every collective, shape and mixture; "right" when all numbers are
+ *   collectives fail STEP            rank 1's driver fails at STEP (1 copy out, 2 copy in, 3 context) in mid-program; "told"
+ *                                    when the ranks that need it learn of it and nobody hangs
+ * The driver is loaded long after MPI_Init, as frameworks do. */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "standin.h"
+
+static int rank, size, right = 1;
+static CUresult (*mem_alloc)(CUdeviceptr*, size_t), (*mem_free)(CUdeviceptr);
+static CUresult (*mem_alloc_managed)(CUdeviceptr*, size_t, unsigned);
+static void (*fail)(enum standin_step), (*set)(CUdeviceptr, const void*, size_t), (*get)(CUdeviceptr, void*, size_t);
+static int (*depth)(void);
+static size_t (*written)(CUdeviceptr, size_t);
+
+enum place { HOST, DEVICE, MANAGED };
+
+static void expect(int good, const char* what, int a, int b) {
+  if (!good) fprintf(stderr, "rank %d of %d: wrong: %s (%d, %d)\n", rank, size, what, a, b);
+  right &= good;
+}
+
+static void* symbol(void* handle, const char* name) {
+  void* found = dlsym(handle, name);
+  if (!found) exit(fprintf(stderr, "no %s\n", name));
+  return found;
+}
+
+static void load_driver(void) {
+  void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!handle) exit(fprintf(stderr, "%s\n", dlerror()));
+  ((CUresult(*)(unsigned))symbol(handle, "cuInit"))(0);
+  *(void**)&mem_alloc = symbol(handle, "cuMemAlloc_v2");
+  *(void**)&mem_alloc_managed = symbol(handle, "cuMemAllocManaged");
+  *(void**)&mem_free = symbol(handle, "cuMemFree_v2");
+  *(void**)&fail = symbol(handle, "standin_fail");
+  *(void**)&set = symbol(handle, "standin_set");
+  *(void**)&get = symbol(handle, "standin_get");
+  *(void**)&depth = symbol(handle, "standin_depth");
+  *(void**)&written = symbol(handle, "standin_written");
+}
+
+/* A buffer of ints somewhere, with what it holds kept on the host too. */
+struct buffer {
+  enum place place;
+  int* at;
+  size_t bytes;
+};
+
+static struct buffer make(enum place place, const int* values, size_t count) {
+  struct buffer b = {place, 0, count * sizeof(int)};
+  CUdeviceptr at = 0;
+  if (place == HOST) b.at = malloc(b.bytes);
+  if (place == DEVICE && mem_alloc(&at, b.bytes)) exit(fprintf(stderr, "no device memory\n"));
+  if (place == MANAGED && mem_alloc_managed(&at, b.bytes, 1)) exit(fprintf(stderr, "no managed memory\n"));
+  if (place != HOST) b.at = (int*)at;
+  if (place == DEVICE)
+    set(at, values, b.bytes);
+  else
+    memcpy(b.at, values, b.bytes);
+  return b;
+}
+
+static void read_back(const struct buffer* b, int* values) {
+  if (b->place == DEVICE)
+    get((CUdeviceptr)b->at, values, b->bytes);
+  else
+    memcpy(values, b->at, b->bytes);
+}
+
+static void drop(struct buffer* b) {
+  if (b->place == HOST)
+    free(b->at);
+  else
+    mem_free((CUdeviceptr)b->at);
+}
+
+/* How the elements lie: ints in a row, or two of every five. */
+struct shape {
+  const char* name;
+  MPI_Datatype type;
+  int ints;         /* per element */
+  int extent;       /* in ints */
+  int offset[2];    /* of its ints */
+  MPI_Op op;
+};
+
+static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
+  MPI_Aint lb, extent, true_lb, true_extent;
+  MPI_Type_get_extent(*type, &lb, &extent);
+  MPI_Type_get_true_extent(*type, &true_lb, &true_extent);
+  for (int i = 0; i < *count; ++i) {
+    int *a = (int*)((char*)in + i * extent + true_lb), *b = (int*)((char*)inout + i * extent + true_lb);
+    int last = (int)(true_extent / (MPI_Aint)sizeof(int)) - 1;
+    b[0] += a[0];
+    if (last) b[last] += a[last];
+  }
+}
+
+static int value(int who, int i) { return who * 7 + i % 1000; }
+
+static int sum_of_values(int i) {
+  int sum = 0;
+  for (int r = 0; r < size; ++r) sum += value(r, i);
+  return sum;
+}
+
+/* The ints of all elements as a buffer holds them, with -1 in the gaps. */
+static int* lay_out(const struct shape* s, int count, int who) {
+  int* values = malloc((size_t)(count * s->extent) * sizeof(int));
+  for (int i = 0; i < count * s->extent; ++i) values[i] = -1;
+  for (int i = 0; i < count * s->ints; ++i)
+    values[i / s->ints * s->extent + s->offset[i % s->ints]] = who < 0 ? sum_of_values(i) : value(who, i);
+  return values;
+}
+
+static void check(const struct shape* s, int count, const struct buffer* b, int who, const char* what) {
+  size_t ints = (size_t)(count * s->extent);
+  int *expected = lay_out(s, count, who), *found = malloc(ints * sizeof(int));
+  read_back(b, found);
+  expect(memcmp(expected, found, ints * sizeof(int)) == 0, what, count, b->place);
+  if (b->place == DEVICE) {
+    size_t changed = written((CUdeviceptr)b->at, b->bytes);
+    expect(changed == 0 || changed == (size_t)(count * s->ints) * sizeof(int), "bytes in gaps were written", count, (int)changed);
+  }
+  expect(depth() == 0, "a context was left", depth(), 0);
+  free(expected);
+  free(found);
+}
+
+static enum place place_of(int mixture, int salt) {
+  switch (mixture) {
+    case 0: return DEVICE;
+    case 1: return rank == 0 ? DEVICE : HOST;
+    case 2: return rank % 2 ? DEVICE : MANAGED;
+    case 3: return (rank + salt) % 2 ? DEVICE : HOST;
+    default: return MANAGED;
+  }
+}
+
+static void bcast(const struct shape* s, int count, int mixture, int root) {
+  int* values = lay_out(s, count, rank);
+  struct buffer b = make(place_of(mixture, 0), values, (size_t)(count * s->extent));
+  expect(MPI_Bcast(b.at, count, s->type, root, MPI_COMM_WORLD) == MPI_SUCCESS, "bcast failed", count, root);
+  check(s, count, &b, root, s->name);
+  drop(&b);
+  free(values);
+}
+
+static void reduce(const struct shape* s, int count, int mixture, int root, int in_place) {
+  int *values = lay_out(s, count, rank), all = root < 0, here = all || rank == root;
+  struct buffer in = make(place_of(mixture, 0), values, (size_t)(count * s->extent));
+  struct buffer out = make(place_of(mixture, 1), values, (size_t)(count * s->extent));
+  const void* send = in_place && here ? MPI_IN_PLACE : in.at;
+  int code = all ? MPI_Allreduce(send, out.at, count, s->type, s->op, MPI_COMM_WORLD)
+                 : MPI_Reduce(send, here ? out.at : NULL, count, s->type, s->op, root, MPI_COMM_WORLD);
+  expect(code == MPI_SUCCESS, "reduction failed", count, root);
+  check(s, count, &in, rank, "the input");
+  check(s, count, &out, here ? -1 : rank, s->name);
+  drop(&in);
+  drop(&out);
+  free(values);
+}
+
+static struct shape shapes[3];
+
+static void make_shapes(void) {
+  MPI_Datatype gaps, pair;
+  int lengths[2] = {1, 1};
+  MPI_Aint offsets[2] = {sizeof(int), 3 * sizeof(int)};
+  MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
+  MPI_Op user;
+  MPI_Type_create_struct(2, lengths, offsets, ints, &gaps);
+  MPI_Type_create_resized(gaps, 0, 5 * sizeof(int), &pair);
+  MPI_Type_commit(&pair);
+  MPI_Type_free(&gaps);
+  MPI_Op_create(add_pairs, 1, &user);
+  shapes[0] = (struct shape){"ints", MPI_INT, 1, 1, {0, 0}, MPI_SUM};
+  shapes[1] = (struct shape){"ints, user operation", MPI_INT, 1, 1, {0, 0}, user};
+  shapes[2] = (struct shape){"pairs with gaps", pair, 2, 5, {1, 3}, user};
+}
+
+static void everything(void) {
+  static const int counts[] = {1, 3, 60, 3000, 70000};
+  for (int k = 0; k < 5; ++k)
+    for (int mixture = 0; mixture < 5; ++mixture)
+      for (int s = 0; s < 3; ++s) {
+        int count = s == 2 && counts[k] > 3000 ? 9000 : counts[k], root = (k + mixture) % size;
+        MPI_Barrier(MPI_COMM_WORLD);
+        bcast(&shapes[s], count, mixture, root);
+        reduce(&shapes[s], count, mixture, root, k % 2);
+        reduce(&shapes[s], count, mixture, -1, 0);
+        reduce(&shapes[s], count, mixture, -1, 1);
+      }
+}
+
+/* Rank 1's driver fails. Whoever needs rank 1 gets an error, at once and in every later call; another communicator works. */
+static void failure(enum standin_step step) {
+  MPI_Comm other;
+  int *values = lay_out(&shapes[0], 5000, rank), one = 1, sum = 0;
+  struct buffer in = make(DEVICE, values, 5000), out = make(DEVICE, values, 5000);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, other);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (rank == 1) fail(step);
+  int first = MPI_Allreduce(in.at, out.at, 5000, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  int second = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (step == STANDIN_COPY_IN) { /* the others have their numbers, and rank 1 took part */
+    expect((first != MPI_SUCCESS) == (rank == 1), "who is told", first, second);
+    expect(second == MPI_SUCCESS && sum == size, "the call after", second, sum);
+  } else {
+    expect(first != MPI_SUCCESS && second != MPI_SUCCESS, "an error is missing", first, second);
+    expect(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS, "an error is missing in", 0, 0);
+  }
+  sum = 0;
+  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, other);
+  expect(sum == size, "another communicator", sum, 0);
+}
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int one = 1, sum = 0;
+  for (int i = 0; i < 100; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  load_driver();
+  make_shapes();
+  if (argc == 2)
+    everything();
+  else
+    failure(atoi(argv[2]));
+  int everywhere = 0;
+  PMPI_Allreduce(&right, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (rank == 0 && everywhere) puts(argc == 2 ? "right" : "told");
+  MPI_Finalize();
+  return everywhere ? 0 : 1;
+}

@@ -1,0 +1,18 @@
+/* What the stand-in driver lets a test see and break, besides the functions of cuda.h that it has. */
+#pragma once
+#include <stddef.h>
+
+typedef int CUresult;
+typedef unsigned long long CUdeviceptr;
+
+enum standin_step { STANDIN_NONE, STANDIN_COPY_OUT, STANDIN_COPY_IN, STANDIN_CONTEXT };
+
+/* From now on this step fails with CUDA_ERROR_LAUNCH_FAILED (719); STANDIN_NONE: nothing does. */
+void standin_fail(enum standin_step step);
+/* Depth of the calling thread's stack of contexts. */
+int standin_depth(void);
+/* Bytes that the program itself sets and reads, whatever the context. */
+void standin_set(CUdeviceptr at, const void* bytes, size_t size);
+void standin_get(CUdeviceptr at, void* bytes, size_t size);
+/* How many of these bytes cuMemcpyHtoD has written since standin_set. */
+size_t standin_written(CUdeviceptr at, size_t size);
