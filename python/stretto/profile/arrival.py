@@ -109,14 +109,14 @@ class Arrivals:
             chosen: Any = slice(None) if mine.all() else mine
             sums = self.sums.setdefault((group, one // 128, one % 128, scope), Sums())
             omega = values.omega[chosen]
-            weight = some.weight[chosen]
+            weight = some.weight[chosen]  # no `@`: BLAS would start threads of its own
             sums.invocations += len(omega) if first else 0
             sums.parts += float(weight.sum())
-            sums.omega += float(weight @ omega)
-            sums.delta += float(weight @ values.delta[chosen])
+            sums.omega += float((weight * omega).sum())
+            sums.delta += float((weight * values.delta[chosen]).sum())
             sums.most = max(sums.most, float(omega.max()))
-            sums.waiting += float(weight @ values.waiting[chosen])
-            sums.transfer += float(weight @ values.transfer[chosen])
+            sums.waiting += float((weight * values.waiting[chosen]).sum())
+            sums.transfer += float((weight * values.transfer[chosen]).sum())
             sums.kept.add(some.sequence[chosen], omega)
             if scope == "cluster":
                 sums.done.add(some.sequence[chosen], values.done[chosen])
