@@ -31,6 +31,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_ITERATIONS", "A:B", "", "trace calls one by one only in iterations A to B, counted from 0; empty: always"},
     {"STRETTO_ITERATION_CALLS", "count", "0",
      "an iteration begins with each so many-th collective on MPI_COMM_WORLD; 0: with each MPI_Pcontrol(3)"},
+    {"STRETTO_NCCL_NEXT_PLUGIN", "text", "",
+     "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -117,6 +119,9 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 14:
       parse_count(value, &s->iteration_calls);
+      break;
+    case 15:
+      s->nccl_next_plugin = value;
       break;
   }
 }

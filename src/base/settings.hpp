@@ -28,6 +28,7 @@ struct Settings {
   uint64_t trace_mib = 512;
   IterationRange iterations;  // empty text: all
   uint64_t iteration_calls = 0;
+  const char* nccl_next_plugin = "";
 };
 
 struct SettingRow {

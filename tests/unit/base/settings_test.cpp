@@ -54,7 +54,8 @@ TEST(Settings, ValuesReachTheirFields) {
   ASSERT_TRUE(read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f",
                     "STRETTO_TRANSPORT=cma", "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1",
                     "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12", "STRETTO_JOIN_TIMEOUT_MS=7", "STRETTO_PROFILE=full",
-                    "STRETTO_TRACE_MIB=9", "STRETTO_ITERATIONS=3:14", "STRETTO_ITERATION_CALLS=5"},
+                    "STRETTO_TRACE_MIB=9", "STRETTO_ITERATIONS=3:14", "STRETTO_ITERATION_CALLS=5",
+                    "STRETTO_NCCL_NEXT_PLUGIN=inspector"},
                    &s)
                   .ok());
   EXPECT_FALSE(s.accelerate);
@@ -73,6 +74,7 @@ TEST(Settings, ValuesReachTheirFields) {
   EXPECT_EQ(s.iterations.first, 3u);
   EXPECT_EQ(s.iterations.last, 14u);
   EXPECT_EQ(s.iteration_calls, 5u);
+  EXPECT_STREQ(s.nccl_next_plugin, "inspector");
 }
 
 TEST(Settings, WhatIsWrongIsNamed) {
