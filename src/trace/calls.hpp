@@ -20,7 +20,7 @@ inline CellKey partner_key(const CallFacts& facts) {
 inline void sum_call(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_t spent) {
   Cell* cell = lane.cells.find(cell_key(facts), lane.number);
   if (!cell) return count(&TraceHeader::dropped_cells);
-  if (cell->calls == 0) put(cell->first_ticks, begin);
+  if (get(cell->calls) == 0) put(cell->first_ticks, begin);
   add(cell->calls, uint64_t(1));
   add(cell->sent, facts.sent);
   add(cell->received, facts.received);

@@ -64,9 +64,12 @@ inline void put(Word& word, Word value) {
   std::atomic_ref<Word>(word).store(value, std::memory_order_relaxed);
 }
 template <class Word>
+inline Word get(Word& word) {
+  return std::atomic_ref<Word>(word).load(std::memory_order_relaxed);
+}
+template <class Word>
 inline void add(Word& word, Word amount) {
-  std::atomic_ref<Word> cell(word);
-  cell.store(cell.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  put(word, Word(get(word) + amount));
 }
 
 // Words of the header that several threads count in.
