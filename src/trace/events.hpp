@@ -19,6 +19,7 @@ class Events {
     publish(*section_, uint64_t(next_ - entries<Event>(section_)));
   }
 
+  // Scratch memory is written from its beginning again.
   void rewind_scratch() {
     if (section_) next_ = entries<Event>(section_);
   }
@@ -26,12 +27,15 @@ class Events {
 
  private:
   __attribute__((noinline)) Event* take(uint32_t number, uint16_t thread);
-  void begin(SectionHeader* section, size_t bytes);
+  void begin(SectionHeader* section);
+  void begin_scratch();
+  void begin_next(uint16_t thread);
+  void populate();
 
   Event* next_ = nullptr;
-  Event* end_ = nullptr;
+  Event* end_ = nullptr;  // up to here the section is ready to be written without page faults
   SectionHeader* section_ = nullptr;
-  size_t bytes_ = 0;  // of the present section
+  size_t bytes_ = 0;  // of the present or the last section
 };
 
 }  // namespace stretto::trace

@@ -26,8 +26,8 @@ struct TraceState {
   uint64_t first_iteration = 0, last_iteration = UINT64_MAX;
   bool full = false;
   uint64_t call_cost = 0;      // of a call without its share in taking sections, in 1/1024 tick
-  uint64_t section_ticks = 0;  // spent to take sections for events, and how many events these hold
-  uint64_t section_events = 0;
+  uint64_t section_ticks = 0;  // spent to make room for events, and how much room
+  uint64_t section_bytes = 0;
 };
 
 extern constinit TraceState state;
