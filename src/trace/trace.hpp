@@ -80,7 +80,7 @@ struct SectionHeader {
   uint64_t used;   // entries written
   uint64_t padding[4];
 };
-static_assert(sizeof(SectionHeader) == 64);
+static_assert(sizeof(SectionHeader) == 64 && offsetof(SectionHeader, used) == 24);
 
 struct DatatypeEntry {
   char name[48];  // MPI's name; "derived" where it has none
@@ -106,7 +106,8 @@ struct CommunicatorEntry {
 };
 static_assert(sizeof(CommunicatorEntry) == 128);
 
-// Which call a thread is in; function none16: in none. Written before the call begins, so that a hung job can be looked at.
+// A lane, which one thread at a time writes to and then leaves to another; and which call its thread is in: function none16: in
+// none. Written before the call begins, so that a hung job can be looked at.
 struct ThreadEntry {
   uint32_t tid;
   uint16_t function;
@@ -141,7 +142,7 @@ struct QueueEntry {
 };
 static_assert(sizeof(QueueEntry) == 256);
 
-// Sums over calls of a thread that agree in the key.
+// Sums over calls of a thread that agree in the key: each call that is no part is in one. Cells without calls say nothing.
 struct Cell {
   uint16_t function;
   uint16_t communicator;
@@ -156,11 +157,11 @@ struct Cell {
   uint64_t ticks;
   uint64_t first_ticks, last_ticks;  // begin of the first and of the last call
 };
-static_assert(sizeof(Cell) == 64);
+static_assert(sizeof(Cell) == 64 && offsetof(Cell, calls) == 16);
 
 enum class Direction : uint16_t { none = 0, sent = 1, received = 2, put = 3, got = 4 };
 
-// Point-to-point and one-sided traffic of a thread with one partner.
+// Point-to-point and one-sided traffic of a thread with one partner, of calls and of parts.
 struct PartnerCell {
   uint16_t communicator;
   uint16_t direction;  // Direction
@@ -168,7 +169,7 @@ struct PartnerCell {
   uint64_t calls, bytes;
   uint64_t reserved;
 };
-static_assert(sizeof(PartnerCell) == 32);
+static_assert(sizeof(PartnerCell) == 32 && offsetof(PartnerCell, calls) == 8);
 
 enum EventFlag : uint8_t {
   part = 1,        // belongs to the call before it in this thread: not a call of its own (a request that a MPI_Waitall completed,
@@ -200,7 +201,7 @@ struct Event {
   uint8_t flags;        // EventFlag
   uint16_t partitions;  // of MPI_Pready, MPI_Parrived: the partition; of MPI_Psend_init: how many; else 0
 };
-static_assert(sizeof(Event) == 48);
+static_assert(sizeof(Event) == 48 && offsetof(Event, sequence) == 16 && offsetof(Event, datatype) == 40);
 
 // Why something is missing, for the reader of the report.
 struct NoteEntry {
