@@ -71,6 +71,22 @@ uint8_t op_entry(Op op) {
   return index;
 }
 
+// Whether `peer` means anything: NCCL's events have a root in every case.
+bool names_a_rank(Function function) {
+  switch (function) {
+    case Reduce:
+    case Broadcast:
+    case Bcast:
+    case Gather:
+    case Scatter:
+    case Send:
+    case Recv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 uint64_t bytes_of(Datatype datatype) {
   return datatype < 0 || datatype >= datatype_count ? 0 : datatypes[datatype].bytes;
 }
@@ -146,7 +162,7 @@ trace::CallFacts describe(const Operands& o, Communicator* communicator) {
   facts.op = op_entry(o.op);
   facts.sent = unit * share.sent;
   facts.received = unit * share.received;
-  facts.peer = o.peer;
+  if (names_a_rank(o.function)) facts.peer = o.peer;
   if (o.function >= Send && o.function <= Recv) facts.partner = world_rank_of(communicator, o.peer);
   facts.collective = is_collective(o.function);
   facts.location = location_of(communicator, share);

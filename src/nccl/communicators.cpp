@@ -46,6 +46,7 @@ Communicator* add(const Plan& plan, bool wrapped) {
   c->parent = plan.parent;
   c->size = plan.size;
   c->rank = plan.rank;
+  c->device = plan.device;
   c->created_ticks = ticks();
   c->wrapped = wrapped;
   snprintf(c->name, sizeof c->name, "%s", plan.name ? plan.name : "");

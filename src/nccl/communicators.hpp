@@ -37,6 +37,7 @@ struct Plan {
   uint64_t identity = 0, parent = 0;
   int size = 0, rank = -1;
   const char* name = "";
+  int device = -1;
 };
 Communicator* plan_communicator(const Plan& plan);
 void made(Communicator* communicator, Comm handle);  // it exists; asks NCCL for what is not known yet

@@ -62,6 +62,9 @@ Handle* own_event(Context* context, const Descriptor6& d) {
     }
     case kernel_channel:
       return start_channel(context, parent, d.kernel_channel.timer);
+    case copy_collective:
+      launched_otherwise(parent);
+      return nullptr;
     default:
       return nullptr;
   }
@@ -105,7 +108,7 @@ Result init(void** opaque, int* mask, int version, const InitArguments& a) {
   *opaque = context;
   if (!context) return success;
   context->version = version;
-  context->own_mask = wanted_events(version >= 5);
+  context->own_mask = wanted_events(version);
   chain_init(context, version, a);
   context->mask = mask;
   *mask = context->own_mask | context->chained_mask;

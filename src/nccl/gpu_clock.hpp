@@ -6,7 +6,40 @@
 #pragma once
 #include <cstdint>
 
+#include "base/clock.hpp"
+
 namespace stretto::nccl {
+
+// Both clocks of the host at one moment.
+struct HostClocks {
+  uint64_t ns, at;  // CLOCK_MONOTONIC and ticks
+
+  static HostClocks now() {
+    HostClocks best{};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < 4 && least > 1000; ++i) {  // again where the thread lost its CPU in between
+      const uint64_t before = ticks();
+      const uint64_t read = now_ns();
+      const uint64_t gap = ticks() - before;
+      if (gap < least) best = {read, before + gap / 2};
+      if (gap < least) least = gap;
+    }
+    return best;
+  }
+
+  // The first that was looked at; how fast ticks are is told by the time since.
+  static const HostClocks& first() {
+    static const HostClocks clocks = now();
+    return clocks;
+  }
+
+  // The ticks at another time, not long ago.
+  uint64_t ticks_at(uint64_t other_ns) const {
+    const double span = double(ns - first().ns);
+    const double rate = span > 0 ? double(at - first().at) / span : 1;
+    return at - uint64_t(int64_t(rate * double(int64_t(ns - other_ns))));
+  }
+};
 
 class GpuClock {
  public:

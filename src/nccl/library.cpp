@@ -121,4 +121,14 @@ int comm_device(Comm comm) {
   return ask("ncclCommCuDevice", comm, -1);
 }
 
+int current_device() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+  if (!driver) return -1;
+  auto get = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuCtxGetDevice"));
+  int device = -1;
+  if (get && get(&device) != 0) device = -1;
+  dlclose(driver);
+  return device;
+}
+
 }  // namespace stretto::nccl

@@ -25,4 +25,6 @@ int comm_size(Comm comm);    // 0 where NCCL does not tell (yet)
 int comm_rank(Comm comm);    // -1
 int comm_device(Comm comm);  // CUDA device; -1
 
+int current_device();  // that of this thread's CUDA context, where CUDA's driver library is loaded; else -1
+
 }  // namespace stretto::nccl

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "nccl/library.hpp"
 #include "nccl/pool.hpp"
 #include "nccl/session.hpp"
 
@@ -63,18 +64,12 @@ void link(Api* api, Call* call) {
   api->facts = call->facts;
 }
 
-uint64_t ticks_of(uint64_t host_ns) {
-  const trace::TraceHeader* header = trace::trace_header();
-  const uint64_t now = now_ns(), now_ticks = ticks();
-  const double rate = double(now_ticks - header->start_ticks) / double(now - header->start_ns + 1);
-  return now_ticks - uint64_t(int64_t(rate * double(int64_t(now - host_ns))));
-}
-
 // Under the context's mutex.
 void write_task(Context* context, Task* task) {
   if (!recording() || !task->stopped || task->last_ns < task->first_ns) return;
-  const uint64_t begin = ticks_of(context->clock.to_host_ns(task->first_ns));
-  const uint64_t end = ticks_of(context->clock.to_host_ns(task->last_ns));
+  const HostClocks clocks = HostClocks::now();
+  const uint64_t begin = clocks.ticks_at(context->clock.to_host_ns(task->first_ns));
+  const uint64_t end = clocks.ticks_at(context->clock.to_host_ns(task->last_ns));
   if (Communicator* communicator = context->communicator.load(std::memory_order_acquire))
     task->facts.communicator = entry_of(communicator);
   trace::leave(task->facts, begin, end < begin ? begin : end);
@@ -109,7 +104,7 @@ void complete_task(Context* context, Task* task) {
 }
 
 void write_call(Api* api) {
-  if (!api->untold || !recording()) return;
+  if (!api->untold || !api->launched || !recording()) return;
   if (Communicator* communicator = api->context->communicator.load(std::memory_order_acquire))
     api->facts.communicator = entry_of(communicator);
   trace::leave(api->facts, api->begin, api->end);
@@ -117,7 +112,7 @@ void write_call(Api* api) {
 
 void stop_call(Api* api) {
   api->end = ticks();
-  if (api->in_group) return;  // its group says when it is over
+  if (api->group) return;  // its group says when it is over
   write_call(api);
   if (!api->captured) apis.give(api);
 }
@@ -127,6 +122,7 @@ void stop_group(GroupHandle* group) {
     Api* next = api->next;
     if (!group->by_program) api->end = ticks();
     write_call(api);
+    api->group = nullptr;
     if (!api->captured) apis.give(api);
     api = next;
   }
@@ -147,12 +143,28 @@ void stop_task(Task* task) {
   complete_task(context, task);
 }
 
+void number(Api* api) {
+  Communicator* communicator = api->context->communicator.load(std::memory_order_acquire);
+  if (api->untold && api->facts.collective && communicator) api->facts.sequence = next_sequence(communicator);
+}
+
+// The calls of a group are numbered in the order in which they were made, at the first sign that the group is launched.
+void number_group(Api* api) {
+  if (!api->group) return api->launched ? void() : number(api);
+  if (api->group->numbered) return;
+  api->group->numbered = true;
+  for (Api* a = api->group->first; a; a = a->next) number(a);
+}
+
 // The facts of a task whose call is known (by the wrapper or by version 5), or that is all there is of its call.
 void describe_task(Task* task, Api* api, Call* call, const Operands& operands) {
   Communicator* communicator = owner_of(task->context, call);
   if (api && api->function == operands.function) {
+    const bool untold_peer = !api->owner && operands.function >= Send;  // version 5 names it here only
+    if (untold_peer && communicator) api->facts = describe(operands, communicator);
+    if (api->untold && operands.send && operands.send == operands.receive && api->facts.collective)
+      api->facts.flags |= trace::in_place;
     task->facts = api->facts;
-    if (api->untold && operands.function >= Send && communicator) task->facts = api->facts = describe(operands, communicator);
   } else if (call && !api) {
     task->facts = call->facts;
   } else if (communicator) {
@@ -172,11 +184,13 @@ void flush(Context* context) {
 
 }  // namespace
 
-int wanted_events(bool with_calls) {
+int wanted_events(int version) {
   using namespace profiler;
   if (!profiled()) return 0;
-  const uint64_t calls = group_call | collective_call | point_to_point_call;
-  return int(collective | point_to_point | kernel_channel | (with_calls ? calls : 0));
+  uint64_t wanted = collective | point_to_point | kernel_channel;
+  if (version >= 5) wanted |= group_call | collective_call | point_to_point_call;
+  if (version >= 6) wanted |= copy_collective;
+  return int(wanted);
 }
 
 Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int ranks, int rank) {
@@ -184,7 +198,9 @@ Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int 
   if (!context) return nullptr;
   snprintf(context->name, sizeof context->name, "%s", comm_name ? comm_name : "");
   context->plan = {comm_hash ? comm_hash : 1, 0, ranks, rank, context->name};
+  context->plan.device = current_device();
   if (profiled()) {
+    HostClocks::first();
     Communicator* communicator = communicator_for_plugin(this_thread.making, context->plan, context);
     if (communicator) communicator->nodes = nodes;
     context->communicator.store(communicator, std::memory_order_release);
@@ -229,10 +245,9 @@ Handle* start_call(Context* context, Handle* parent, const Operands& operands, b
   } else if (communicator && operands.function < operation_count) {
     api->facts = describe(operands, communicator);
     api->untold = !call && !communicator->wrapped;
-    if (api->untold && api->facts.collective) api->facts.sequence = next_sequence(communicator);
     if (api->untold && !api->grouped && recording()) trace::enter(api->facts, api->begin);
   }
-  api->in_group = group != nullptr;
+  api->group = group;
   if (group) {
     (group->last ? group->last->next : group->first) = api;
     group->last = api;
@@ -245,6 +260,7 @@ Handle* start_task(Context* context, Handle* parent, const TaskFacts& known) {
   Task* task = make(tasks, Kind::task, context);
   if (!task) return nullptr;
   Api* api = parent && parent->kind == Kind::api ? static_cast<Api*>(parent) : nullptr;
+  if (api) launched_otherwise(api);
   Call* call = api ? call_of(api) : match_call(known.operands, context->communicator.load(std::memory_order_acquire));
   task->begin = ticks();
   describe_task(task, api, call, known.operands);
@@ -259,6 +275,13 @@ Handle* start_task(Context* context, Handle* parent, const TaskFacts& known) {
   task->expected = known.channels ? known.channels : 1;
   add_task(context, task);
   return task;
+}
+
+void launched_otherwise(Handle* handle) {
+  if (!handle || handle->kind != Kind::api) return;
+  Api* api = static_cast<Api*>(handle);
+  number_group(api);
+  api->launched = true;
 }
 
 Handle* start_channel(Context* context, Handle* parent, uint64_t gpu_ns) {

@@ -35,12 +35,13 @@ struct Api : Handle {
   uint64_t begin = 0, end = 0;
   Thread* owner = nullptr;  // with serial: the wrapper's call that this is
   uint64_t serial = 0;
-  uint32_t position = 0;  // among its thread's waiting calls; not_waiting: the current one
-  bool grouped = false;   // by the program
-  bool in_group = false;  // also: one that NCCL makes for a single call
-  bool captured = false;  // in a CUDA graph: its tasks may come at any time
-  bool untold = false;    // the wrappers do not see it: the plugin writes the call
-  Api* next = nullptr;    // in its group
+  uint32_t position = 0;                // among its thread's waiting calls; not_waiting: the current one
+  bool grouped = false;                 // by the program
+  bool captured = false;                // in a CUDA graph: its tasks may come at any time
+  bool untold = false;                  // the wrappers do not see it: the plugin writes the call
+  bool launched = false;                // and not only simulated
+  struct GroupHandle* group = nullptr;  // the program's, or one that NCCL makes for a single call
+  Api* next = nullptr;                  // in it
 };
 inline constexpr uint32_t not_waiting = UINT32_MAX;
 
@@ -48,6 +49,7 @@ struct GroupHandle : Handle {
   Api* first = nullptr;
   Api* last = nullptr;
   bool by_program = false;
+  bool numbered = false;  // its calls have their sequence numbers
 };
 
 struct Task : Handle {
@@ -87,7 +89,7 @@ struct Context {
 };
 
 // The events wanted for the trace itself; 0 where nothing is profiled.
-int wanted_events(bool with_calls);
+int wanted_events(int version);
 Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int ranks, int rank);
 void end_context(Context* context);
 
@@ -101,6 +103,7 @@ struct TaskFacts {
   uint32_t channels = 1;
 };
 Handle* start_task(Context* context, Handle* parent, const TaskFacts& facts);
+void launched_otherwise(Handle* call);  // by copy engines: no kernel, and no task
 Handle* start_channel(Context* context, Handle* parent, uint64_t gpu_ns);
 Handle* start_other(Context* context);
 
