@@ -70,7 +70,7 @@ Event* Events::take(uint32_t number, uint16_t thread) {
     begin_scratch();
   } else if (section_ || !state.full_of_events.load(std::memory_order_relaxed)) {
     const std::lock_guard<std::mutex> lock(state.mutex);
-    if (end_ == end_of(section_) || end_of(section_) - next_ < number) begin_next(thread);
+    if (end_ == end_of(section_)) begin_next(thread);
     if (section_) populate();
   }
   if (size_t(end_ - next_) >= number) return next_;

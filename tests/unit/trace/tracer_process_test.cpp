@@ -92,13 +92,26 @@ TEST(TracerProcess, ThreadsThatComeAndGoShareALane) {
   EXPECT_LT(trace.size(), 300000u);
 }
 
+// Lanes with sums whose threads have ended.
+void leave_idle_lanes(int number) {
+  std::latch all_called(number);
+  std::vector<std::thread> all;
+  for (int i = 0; i < number; ++i) {
+    all.emplace_back([&] {
+      call(allreduce(0, 8), 1, 1);
+      all_called.arrive_and_wait();
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+}
+
 // Sums are reset while threads count, without harm, and when they are quiet, exactly.
 TEST(TracerProcess, ResetReachesRunningAndIdleThreads) {
   constexpr int threads = 4;
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
               if (!open_trace(options_in(folder, Mode::aggregate), tables).ok()) return 1;
-              std::thread([] { call(allreduce(0, 8), 1, 1); }).join();  // leaves an idle lane
+              leave_idle_lanes(2 * threads);
               std::atomic<bool> stop{false};
               std::latch counted(threads), left(threads), after(1);
               std::vector<std::thread> all;

@@ -225,6 +225,17 @@ TEST(Tracer, CellsThatFindNoRoomAreCounted) {
   EXPECT_LT(trace.size(), size_t(64) << 20);
 }
 
+TEST(Tracer, PartnersThatFindNoRoomAreCounted) {
+  Folder folder;
+  constexpr uint32_t partners = 300000;
+  const TraceReader trace = traced(folder, options_in(folder, Mode::aggregate), [] {
+    for (uint32_t i = 0; i < partners; ++i) call(send(int32_t(i), 8), 10, 1);
+  });
+  EXPECT_EQ(trace.calls(), partners);
+  EXPECT_GT(trace.header.dropped_cells, 0u);
+  EXPECT_EQ(trace.partners().size() + trace.header.dropped_cells, partners);
+}
+
 TEST(Tracer, SaysWhichCallAThreadIsIn) {
   Folder folder;
   const TraceReader trace = traced(folder, options_in(folder, Mode::aggregate), [] {
