@@ -55,10 +55,13 @@ Communicator* add(const Plan& plan, bool wrapped) {
   return c;
 }
 
+// The profiler plugin may learn the same in another thread meanwhile.
 void ask_library(Communicator* c, Comm handle) {
-  if (c->size == 0) c->size = comm_size(handle);
-  if (c->rank < 0) c->rank = comm_rank(handle);
-  if (c->device < 0) c->device = comm_device(handle);
+  const int size = comm_size(handle), rank = comm_rank(handle), device = comm_device(handle);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (c->size == 0) c->size = size;
+  if (c->rank < 0) c->rank = rank;
+  if (c->device < 0) c->device = device;
 }
 
 Communicator* take_up(Comm handle) {
@@ -80,7 +83,8 @@ bool may_be(const Communicator* c, const Plan& plan) {
   return (c->size == 0 || c->size == plan.size) && (c->rank < 0 || c->rank == plan.rank);
 }
 
-void enter_table(Communicator* c) {
+trace::CommunicatorEntry describe(const Communicator* c) {
+  const std::lock_guard<std::mutex> lock(mutex);
   trace::CommunicatorEntry entry{};
   entry.identity = c->identity;
   entry.parent = c->parent;
@@ -90,9 +94,14 @@ void enter_table(Communicator* c) {
   entry.nodes = uint32_t(c->nodes);
   memcpy(entry.name, c->name, sizeof entry.name);
   if (!*entry.name) snprintf(entry.name, sizeof entry.name, "NCCL communicator of %d", c->size);
-  int32_t* members = c->size > 0 ? new (std::nothrow) int32_t[size_t(c->size)] : nullptr;
-  for (int i = 0; members && i < c->size; ++i) members[i] = world_rank_of(c, i);
-  const uint16_t index = trace::add_communicator(entry, members, members ? uint32_t(c->size) : 0);
+  return entry;
+}
+
+void enter_table(Communicator* c) {
+  const trace::CommunicatorEntry entry = describe(c);
+  int32_t* members = entry.size > 0 ? new (std::nothrow) int32_t[entry.size] : nullptr;
+  for (int i = 0; members && i < int(entry.size); ++i) members[i] = world_rank_of(c, i);
+  const uint16_t index = trace::add_communicator(entry, members, members ? entry.size : 0);
   delete[] members;
   c->entry.store(index, std::memory_order_release);
 }
@@ -177,6 +186,8 @@ Communicator* communicator_for_plugin(Communicator* mine, const Plan& plan, void
   if (!only) only = add(plan, false);
   if (only->size == 0) only->size = plan.size;
   if (only->rank < 0) only->rank = plan.rank;
+  if (only->device < 0) only->device = plan.device;
+  only->nodes = plan.nodes;
   if (plan.name && *plan.name) snprintf(only->name, sizeof only->name, "%s", plan.name);
   only->context.store(context, std::memory_order_release);
   return only;

@@ -38,6 +38,7 @@ struct Plan {
   int size = 0, rank = -1;
   const char* name = "";
   int device = -1;
+  int nodes = 0;
 };
 Communicator* plan_communicator(const Plan& plan);
 void made(Communicator* communicator, Comm handle);  // it exists; asks NCCL for what is not known yet

@@ -111,7 +111,7 @@ Result init(void** opaque, int* mask, int version, const InitArguments& a) {
   context->own_mask = wanted_events(version);
   chain_init(context, version, a);
   context->mask = mask;
-  *mask = context->own_mask | context->chained_mask;
+  __atomic_store_n(mask, context->own_mask | context->chained_mask, __ATOMIC_RELAXED);  // one variable for all communicators
   return success;
 }
 

@@ -15,8 +15,9 @@ namespace stretto::nccl {
   X(GroupEnd)                                                                                                         \
   X(GroupSimulateEnd)                                                                                                 \
   X(CommInitRank)                                                                                                     \
-  X(CommInitAll) X(CommInitRankConfig) X(CommInitRankScalable) X(CommSplit) X(CommShrink) X(CommGrow) X(CommFinalize) \
-      X(CommDestroy) X(CommAbort)
+  X(CommInitAll)                                                                                                      \
+  X(CommInitRankConfig) X(CommInitRankScalable) X(CommSplit) X(CommShrink) X(CommGrow) X(CommFinalize) X(CommDestroy) \
+      X(CommAbort)
 // Wrapped, and traced under the name of the function without "Config".
 #define STRETTO_NCCL_VARIANTS(X) \
   X(AllReduceConfig)             \

@@ -199,10 +199,10 @@ Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int 
   snprintf(context->name, sizeof context->name, "%s", comm_name ? comm_name : "");
   context->plan = {comm_hash ? comm_hash : 1, 0, ranks, rank, context->name};
   context->plan.device = current_device();
+  context->plan.nodes = nodes;
   if (profiled()) {
     HostClocks::first();
     Communicator* communicator = communicator_for_plugin(this_thread.making, context->plan, context);
-    if (communicator) communicator->nodes = nodes;
     context->communicator.store(communicator, std::memory_order_release);
     if (communicator && !communicator->wrapped) communicator_made();
   }

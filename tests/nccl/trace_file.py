@@ -56,8 +56,10 @@ def text(raw: bytes) -> str:
 
 def read(path: Path) -> Trace:
     data = path.read_bytes()
-    names = ("magic version header_bytes mode stage world_rank world_size pid node start_ticks start_ns last_ticks last_ns realtime "
-             "init finalize limit dropped_events dropped_cells unnamed untracked cost bytes library host job clock").split()
+    names = (
+        "magic version header_bytes mode stage world_rank world_size pid node start_ticks start_ns last_ticks last_ns realtime "
+        "init finalize limit dropped_events dropped_cells unnamed untracked cost bytes library host job clock"
+    ).split()
     header = dict(zip(names, _HEADER.unpack_from(data), strict=True))
     assert header["magic"] == b"STRETTOT", path
     header["library"] = text(header["library"])

@@ -229,7 +229,7 @@ static void made_otherwise(void) {
   call("AllReduce", "b", 21, ncclFloat32, ncclSum, -1, 0, 1);
   ncclAllReduce(send_floats, receive_floats, 21, ncclFloat32, ncclSum, b, 0);
   call("AllReduce", "a", 22, ncclFloat32, ncclSum, -1, 0, 1);
-  ncclAllReduce(send_floats, receive_floats, 22, ncclFloat32, ncclSum, a, 0);
+  ncclAllReduce(send_floats, receive_floats + 100, 22, ncclFloat32, ncclSum, a, 0);
   standinSynchronize(a);
   standinSynchronize(b);
   ncclConfig_t config = {.size = sizeof config, .blocking = 0, .commName = "background"};

@@ -36,7 +36,10 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    suites += [mpi_suite(script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+    suites += [
+        script_suite(script, quick)
+        for script in [*sorted((ROOT / "tests" / "mpi").glob("*/run")), ROOT / "tests" / "nccl" / "run"]
+    ]
     print()
     for suite in suites:
         print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
@@ -80,9 +83,9 @@ def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) 
     return Suite(name, passed, failed, time.monotonic() - begin)
 
 
-def mpi_suite(script: Path, quick: bool) -> Suite:
-    """A script under tests/mpi: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
-    name = f"mpi/{script.parent.name}"
+def script_suite(script: Path, quick: bool) -> Suite:
+    """A script under tests/: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
+    name = str(script.parent.relative_to(ROOT / "tests"))
     say(name)
     begin = time.monotonic()
     extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
