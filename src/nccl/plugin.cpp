@@ -244,7 +244,7 @@ Handle* start_call(Context* context, Handle* parent, const Operands& operands, b
     link(api, call);
   } else if (communicator && operands.function < operation_count) {
     api->facts = describe(operands, communicator);
-    api->untold = !call && !communicator->wrapped;
+    api->untold = !call;  // within a wrapper it is a message of a larger call
     if (api->untold && !api->grouped && recording()) trace::enter(api->facts, api->begin);
   }
   api->group = group;
