@@ -9,15 +9,11 @@ namespace stretto::nccl {
 // Operations: what also runs on the GPU and has a second name, "GPU nccl...", for that.
 #define STRETTO_NCCL_OPERATIONS(X) \
   X(AllReduce) X(Reduce) X(Broadcast) X(AllGather) X(ReduceScatter) X(AlltoAll) X(Gather) X(Scatter) X(Send) X(Recv)
-#define STRETTO_NCCL_OTHERS(X)                                                                                        \
-  X(Bcast)                                                                                                            \
-  X(GroupStart)                                                                                                       \
-  X(GroupEnd)                                                                                                         \
-  X(GroupSimulateEnd)                                                                                                 \
-  X(CommInitRank)                                                                                                     \
-  X(CommInitAll)                                                                                                      \
-  X(CommInitRankConfig) X(CommInitRankScalable) X(CommSplit) X(CommShrink) X(CommGrow) X(CommFinalize) X(CommDestroy) \
-      X(CommAbort)
+// clang-format off
+#define STRETTO_NCCL_OTHERS(X) \
+  X(Bcast) X(GroupStart) X(GroupEnd) X(GroupSimulateEnd) X(CommInitRank) X(CommInitAll) X(CommInitRankConfig) \
+  X(CommInitRankScalable) X(CommSplit) X(CommShrink) X(CommGrow) X(CommFinalize) X(CommDestroy) X(CommAbort)
+// clang-format on
 // Wrapped, and traced under the name of the function without "Config".
 #define STRETTO_NCCL_VARIANTS(X) \
   X(AllReduceConfig)             \

@@ -1,4 +1,5 @@
-/* Runs traffic.c: linked with it and so with NCCL, or (LOCAL) by loading it the way Python loads its modules, or (NONE) not at all. */
+/* Runs traffic.c: linked with it and so with NCCL, or (LOCAL) by loading it the way Python loads its modules, or (NONE) not at
+ * all. */
 #include <dlfcn.h>
 #include <stdio.h>
 

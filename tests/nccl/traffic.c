@@ -1,5 +1,5 @@
-/* Programs with known traffic. Each call is first written to TRAFFIC_LOG.<rank> as the checker expects it, then made, and its result
- * compared with the truth. Usage: run(argc, argv): argv[1] names the program. */
+/* Programs with known traffic. Each call is first written to TRAFFIC_LOG.<rank> as the checker expects it, then made, and its
+ * result compared with the truth. Usage: run(argc, argv): argv[1] names the program. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,9 @@
 #include "standin/standin.h"
 
 enum { most = 4096 };
-static const char* type_names[] = {"ncclInt8",    "ncclUint8",   "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
-                                   "ncclFloat16", "ncclFloat32", "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
+static const char* type_names[] = {"ncclInt8",    "ncclUint8",    "ncclInt32",      "ncclUint32",
+                                   "ncclInt64",   "ncclUint64",   "ncclFloat16",    "ncclFloat32",
+                                   "ncclFloat64", "ncclBfloat16", "ncclFloat8e4m3", "ncclFloat8e5m2"};
 static const char* op_names[] = {"ncclSum", "ncclProd", "ncclMax", "ncclMin", "ncclAvg"};
 
 static FILE* told;
@@ -34,7 +35,10 @@ static void check(int good, const char* what) {
 
 /* function, communicator, count, datatype, op, root or peer, in place, succeeds */
 static void call(const char* function, const char* comm, size_t count, int type, int op, int peer, int in_place, int good) {
-  tell("%s %s %zu %s %s %d %d %d\n", function, comm, count, type < 12 ? type_names[type] : "-", op < 0 ? "-" : op < 5 ? op_names[op] : "ncclPreMulSum",
+  tell("%s %s %zu %s %s %d %d %d\n", function, comm, count, type < 12 ? type_names[type] : "-",
+       op < 0   ? "-"
+       : op < 5 ? op_names[op]
+                : "ncclPreMulSum",
        peer, in_place, good);
 }
 
@@ -238,7 +242,8 @@ static void made_otherwise(void) {
   ncclResult_t state = ncclInProgress;
   while (state == ncclInProgress) ncclCommGetAsyncError(later, &state), usleep(100);
   call("AllReduce", "background", 23, ncclFloat32, ncclSum, -1, 0, 1);
-  check(ncclAllReduce(send_floats, receive_floats, 23, ncclFloat32, ncclSum, later, 0) == ncclInProgress, "launched in the background");
+  check(ncclAllReduce(send_floats, receive_floats, 23, ncclFloat32, ncclSum, later, 0) == ncclInProgress,
+        "launched in the background");
   standinSynchronize(later);
   destroy(a);
   destroy(b);
@@ -306,14 +311,22 @@ __attribute__((visibility("default"))) int run(int argc, char** argv) {
   told = fopen(path, "w");
   if (!told) return 3;
   fill();
-  if (strcmp(program, "everything") == 0) everything();
-  else if (strcmp(program, "all_here") == 0) all_here();
-  else if (strcmp(program, "made_otherwise") == 0) made_otherwise();
-  else if (strcmp(program, "until_killed") == 0) until_killed();
-  else if (strcmp(program, "forking") == 0) forking();
-  else if (strcmp(program, "bypass") == 0) bypass();
-  else if (strcmp(program, "many") == 0) many(argc > 2 ? atoi(argv[2]) : 1000);
-  else if (strcmp(program, "nothing") != 0) return 2;
+  if (strcmp(program, "everything") == 0)
+    everything();
+  else if (strcmp(program, "all_here") == 0)
+    all_here();
+  else if (strcmp(program, "made_otherwise") == 0)
+    made_otherwise();
+  else if (strcmp(program, "until_killed") == 0)
+    until_killed();
+  else if (strcmp(program, "forking") == 0)
+    forking();
+  else if (strcmp(program, "bypass") == 0)
+    bypass();
+  else if (strcmp(program, "many") == 0)
+    many(argc > 2 ? atoi(argv[2]) : 1000);
+  else if (strcmp(program, "nothing") != 0)
+    return 2;
   fclose(told);
   return wrong != 0;
 }

@@ -36,15 +36,16 @@ void meet(atomic_int* arrived, atomic_int* turn, int size) {
   }
 }
 
-#define COMBINE(type, value)                                                                       \
-  {                                                                                                \
-    type* a = into;                                                                                \
-    const type* b = from;                                                                          \
-    for (size_t i = 0; i < count; ++i)                                                             \
-      a[i] = op == ncclProd ? a[i] * b[i]                                                          \
-             : op == ncclMax ? (a[i] > b[i] ? a[i] : b[i])                                         \
-             : op == ncclMin ? (a[i] < b[i] ? a[i] : b[i]) : a[i] + b[i];                          \
-    break;                                                                                         \
+#define COMBINE(type, value)                               \
+  {                                                        \
+    type* a = into;                                        \
+    const type* b = from;                                  \
+    for (size_t i = 0; i < count; ++i)                     \
+      a[i] = op == ncclProd  ? a[i] * b[i]                 \
+             : op == ncclMax ? (a[i] > b[i] ? a[i] : b[i]) \
+             : op == ncclMin ? (a[i] < b[i] ? a[i] : b[i]) \
+                             : a[i] + b[i];                \
+    break;                                                 \
   }
 
 static void combine(void* into, const void* from, size_t count, ncclDataType_t type, int op) {
@@ -73,10 +74,13 @@ static void collective(Task* t) {
   const bool reduces = t->function == AllReduce || t->function == ReduceScatter || (t->function == Reduce && c->rank == t->peer);
   const size_t from = t->function == ReduceScatter ? unit * (size_t)c->rank : 0;
   for (int r = 0; reduces && r < c->size; ++r) {
-    if (r == 0) memcpy(t->receive, s->slot[0] + from, unit);
-    else combine(t->receive, s->slot[r] + from, t->count, t->type, t->op);
+    if (r == 0)
+      memcpy(t->receive, s->slot[0] + from, unit);
+    else
+      combine(t->receive, s->slot[r] + from, t->count, t->type, t->op);
   }
-  for (size_t i = 0; reduces && t->op == ncclAvg && t->type == ncclFloat32 && i < t->count; ++i) ((float*)t->receive)[i] /= (float)c->size;
+  for (size_t i = 0; reduces && t->op == ncclAvg && t->type == ncclFloat32 && i < t->count; ++i)
+    ((float*)t->receive)[i] /= (float)c->size;
   meet(&s->arrived, &s->turn, c->size);
 }
 
@@ -86,8 +90,10 @@ static void point_to_point(Task* t) {
   const int from = t->function == Send ? c->rank : t->peer, to = t->function == Send ? t->peer : c->rank;
   const size_t bytes = t->count * type_bytes(t->type);
   wait_for(&s->full[from][to], t->function == Recv);
-  if (t->function == Send) memcpy(s->mail[from][to], t->send, bytes);
-  else memcpy(t->receive, s->mail[from][to], bytes);
+  if (t->function == Send)
+    memcpy(s->mail[from][to], t->send, bytes);
+  else
+    memcpy(t->receive, s->mail[from][to], bytes);
   atomic_store(&s->full[from][to], t->function == Send);
 }
 
@@ -153,8 +159,10 @@ void stop_worker(ncclComm_t c) {
 void submit(ncclComm_t c, Task* t) {
   pthread_mutex_lock(&c->mutex);
   t->next = NULL;
-  if (c->last) c->last->next = t;
-  else c->first = t;
+  if (c->last)
+    c->last->next = t;
+  else
+    c->first = t;
   c->last = t;
   ++c->unfinished;
   pthread_cond_broadcast(&c->changed);

@@ -12,8 +12,8 @@ typedef enum { AllReduce, Reduce, Broadcast, AllGather, ReduceScatter, Send, Rec
 
 /* Of the ranks of a communicator; all zeros at first. */
 typedef struct {
-  atomic_int arrived, turn;            /* barrier of the "GPUs" */
-  atomic_int host_arrived, host_turn;  /* barrier of the hosts */
+  atomic_int arrived, turn;           /* barrier of the "GPUs" */
+  atomic_int host_arrived, host_turn; /* barrier of the hosts */
   int colors[most_ranks], keys[most_ranks];
   atomic_int full[most_ranks][most_ranks]; /* mailbox from, to */
   char mail[most_ranks][most_ranks][slot_bytes / 8];

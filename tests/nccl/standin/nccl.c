@@ -190,11 +190,11 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return ncclSuccess;
 }
 
-#define ASK(name, member)                                             \
-  ncclResult_t ncclComm##name(ncclComm_t comm, int* value) {          \
+#define ASK(name, member)                                                  \
+  ncclResult_t ncclComm##name(ncclComm_t comm, int* value) {               \
     if (atomic_load(&comm->state) != ncclSuccess) return ncclInvalidUsage; \
-    *value = comm->member;                                            \
-    return ncclSuccess;                                               \
+    *value = comm->member;                                                 \
+    return ncclSuccess;                                                    \
   }
 ASK(Count, size)
 ASK(UserRank, rank)
@@ -242,8 +242,10 @@ static void launch(Task* all) {
     for (Task* next; all; all = next) {
       next = all->next;
       all->next = NULL;
-      if (all->comm == c) *mine_end = all, mine_end = &all->next;
-      else *others_end = all, others_end = &all->next;
+      if (all->comm == c)
+        *mine_end = all, mine_end = &all->next;
+      else
+        *others_end = all, others_end = &all->next;
     }
     void* group = profiler_group(c);
     for (Task* t = mine; t; t = t->next) profiler_task(t, group);
@@ -343,14 +345,14 @@ ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDa
   return add((Task){AllReduce, send, receive, count, type, (int)op, 0, comm});
 }
 
-ncclResult_t ncclAllReduceConfig(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                 cudaStream_t stream, const void* config) {
+ncclResult_t ncclAllReduceConfig(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                 ncclComm_t comm, cudaStream_t stream, const void* config) {
   (void)config;
   return ncclAllReduce(send, receive, count, type, op, comm, stream);
 }
 
-ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root, ncclComm_t comm,
-                        cudaStream_t stream) {
+ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
+                        ncclComm_t comm, cudaStream_t stream) {
   (void)stream;
   return add((Task){Reduce, send, receive, count, type, (int)op, root, comm});
 }
@@ -365,13 +367,14 @@ ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root
   return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);
 }
 
-ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
   (void)stream;
   return add((Task){AllGather, send, receive, count, type, -1, 0, comm});
 }
 
-ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                               cudaStream_t stream) {
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                               ncclComm_t comm, cudaStream_t stream) {
   (void)stream;
   return add((Task){ReduceScatter, send, receive, count, type, (int)op, 0, comm});
 }
@@ -392,14 +395,16 @@ static ncclResult_t exchange(const void* send, void* receive, size_t count, nccl
   ++group_depth;
   for (int r = 0; r < c->size; ++r)
     if (to < 0 || r == to || from == c->rank)
-      if (from < 0 || from == c->rank) append((Task){Send, (const char*)send + (to < 0 ? unit * (size_t)r : 0), NULL, count, type, -1, r, c});
+      if (from < 0 || from == c->rank)
+        append((Task){Send, (const char*)send + (to < 0 ? unit * (size_t)r : 0), NULL, count, type, -1, r, c});
   for (int r = 0; r < c->size; ++r)
     if ((to < 0 || to == c->rank) && (from < 0 || r == from))
       append((Task){Recv, NULL, (char*)receive + (from < 0 ? unit * (size_t)r : 0), count, type, -1, r, c});
   return end_group(false);
 }
 
-ncclResult_t ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
+ncclResult_t ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t comm,
+                          cudaStream_t stream) {
   (void)stream;
   return exchange(send, receive, count, type, -1, -1, comm);
 }

@@ -7,7 +7,17 @@
 
 #include "internal.h"
 
-enum { group = 1, coll = 2, p2p = 4, proxy_op = 8, proxy_step = 16, kernel = 64, group_api = 256, coll_api = 512, p2p_api = 1024 };
+enum {
+  group = 1,
+  coll = 2,
+  p2p = 4,
+  proxy_op = 8,
+  proxy_step = 16,
+  kernel = 64,
+  group_api = 256,
+  coll_api = 512,
+  p2p_api = 1024
+};
 enum { below_coll = coll | p2p | proxy_op | proxy_step | kernel };
 static const char* names[] = {"AllReduce", "Reduce", "Broadcast", "AllGather", "ReduceScatter", "Send", "Recv"};
 static const char* types[] = {"ncclInt8",    "Unknown",     "ncclInt32",   "ncclUint32",   "ncclInt64",      "ncclUint64",
@@ -127,8 +137,10 @@ static void load(void) {
 void profiler_init(ncclComm_t c) {
   pthread_once(&once, load);
   if (!plugin) return;
-  if (version == 4) plugin->init(&c->profiler, &mask, c->name, c->hash, 1, c->size, c->rank, NULL);
-  else plugin->init(&c->profiler, c->hash, &mask, c->name, 1, c->size, c->rank, NULL);
+  if (version == 4)
+    plugin->init(&c->profiler, &mask, c->name, c->hash, 1, c->size, c->rank, NULL);
+  else
+    plugin->init(&c->profiler, c->hash, &mask, c->name, 1, c->size, c->rank, NULL);
 }
 
 void profiler_finalize(ncclComm_t c) {
@@ -174,8 +186,17 @@ void* profiler_group(ncclComm_t c) {
 }
 
 static Coll describe_coll(const Task* t) {
-  Coll d = {t->comm->sequence[t->function], names[t->function], t->send, t->receive, t->count, t->peer, types[t->type], channels, 16,
-            t->count > 1000 ? "RING" : "TREE", t->count > 1000 ? "SIMPLE" : "LL"};
+  Coll d = {t->comm->sequence[t->function],
+            names[t->function],
+            t->send,
+            t->receive,
+            t->count,
+            t->peer,
+            types[t->type],
+            channels,
+            16,
+            t->count > 1000 ? "RING" : "TREE",
+            t->count > 1000 ? "SIMPLE" : "LL"};
   if (t->function == AllGather || t->function == Broadcast) { /* in bytes */
     d.count *= type_bytes(t->type);
     d.type = "ncclInt8";
@@ -186,7 +207,8 @@ static Coll describe_coll(const Task* t) {
 void profiler_task(Task* t, void* parent) {
   Event4 old = {.type = t->function < Send ? coll : p2p, .parent = parent, .rank = t->comm->rank};
   Event6 e = {.type = old.type, .parent = t->call, .rank = old.rank};
-  P2p point = {names[t->function], t->function == Send ? (void*)t->send : t->receive, types[t->type], t->count, t->peer, channels};
+  P2p point = {
+      names[t->function], t->function == Send ? (void*)t->send : t->receive, types[t->type], t->count, t->peer, channels};
   if (t->function < Send) {
     old.coll = e.coll.coll = describe_coll(t);
     e.coll.group = parent;

@@ -1,8 +1,10 @@
-/* A stand-in for NCCL, for tests on machines without a GPU: the same functions, types and profiler interface, with host buffers, and
- * threads in place of kernels. What NCCL does in which order, and in which thread, is imitated where the wrappers or the plugin depend on it.
+/* A stand-in for NCCL, for tests on machines without a GPU: the same functions, types and profiler interface, with host buffers,
+ * and threads in place of kernels. What NCCL does in which order, and in which thread, is imitated where the wrappers or the
+ * plugin depend on it.
  *
- * Environment: STANDIN_FOLDER (where ranks meet: mapped files), STANDIN_PROFILER (newest version of the profiler interface that is
- * spoken: 4, 5, 6; 7: one that no plugin has), STANDIN_VERSION (what ncclGetVersion tells), STANDIN_LOG (file: when the "kernels" really ran). */
+ * Environment: STANDIN_FOLDER (where ranks meet: mapped files), STANDIN_PROFILER (newest version of the profiler interface that
+ * is spoken: 4, 5, 6; 7: one that no plugin has), STANDIN_VERSION (what ncclGetVersion tells), STANDIN_LOG (file: when the
+ * "kernels" really ran). */
 #ifndef STANDIN_H
 #define STANDIN_H
 #include <limits.h>
@@ -51,7 +53,8 @@ STANDIN ncclResult_t ncclGetVersion(int* version);
 STANDIN ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 STANDIN ncclResult_t ncclCommInitRank(ncclComm_t* comm, int size, ncclUniqueId id, int rank);
 STANDIN ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config);
-STANDIN ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int count, ncclUniqueId* ids, ncclConfig_t* config);
+STANDIN ncclResult_t ncclCommInitRankScalable(ncclComm_t* comm, int size, int rank, int count, ncclUniqueId* ids,
+                                              ncclConfig_t* config);
 STANDIN ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices);
 STANDIN ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config);
 STANDIN ncclResult_t ncclCommFinalize(ncclComm_t comm);
@@ -80,7 +83,8 @@ STANDIN ncclResult_t ncclGather(const void* send, void* receive, size_t count, n
                                 cudaStream_t stream);
 STANDIN ncclResult_t ncclScatter(const void* send, void* receive, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
                                  cudaStream_t stream);
-STANDIN ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
+STANDIN ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                              cudaStream_t stream);
 STANDIN ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream);
 STANDIN ncclResult_t ncclAllReduceConfig(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                          ncclComm_t comm, cudaStream_t stream, const void* config);
