@@ -104,7 +104,7 @@ static_assert(sizeof(Descriptor4::proxy_operation) >= sizeof(Descriptor4::kernel
 
 void* start_4(Context* context, Descriptor4& descriptor) {
   void* handle = nullptr;
-  next_plugin().four->start(context->chained_context, &handle, &descriptor);
+  if (next_plugin().four) next_plugin().four->start(context->chained_context, &handle, &descriptor);
   return handle;
 }
 
@@ -138,7 +138,7 @@ void chain_finalize(Context* context) {
   const Next& next = next_plugin();
   if (context->version >= 5 && next.six)
     next.six->finalize(context->chained_context);
-  else
+  else if (next.four)
     next.four->finalize(context->chained_context);
 }
 
@@ -176,7 +176,7 @@ void chain_stop(Context* context, void* handle) {
   const Next& next = next_plugin();
   if (context->version >= 5 && next.six)
     next.six->stop(handle);
-  else
+  else if (next.four)
     next.four->stop(handle);
 }
 
@@ -185,7 +185,7 @@ void chain_record(Context* context, void* handle, profiler::State state, profile
   const Next& next = next_plugin();
   if (context->version >= 5 && next.six)
     next.six->record(handle, state, arguments);
-  else if (state < profiler::group_start_stop)
+  else if (next.four && state < profiler::group_start_stop)
     next.four->record(handle, state, arguments);
 }
 
