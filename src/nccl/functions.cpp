@@ -46,7 +46,7 @@ constexpr const char* combinations[] = {
 };
 constexpr int protocol_count = int(sizeof protocols / sizeof protocols[0]);
 constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
-static_assert(sizeof combinations / sizeof combinations[0] == size_t(protocol_count * algorithm_count));
+static_assert(sizeof combinations / sizeof combinations[0] == size_t(protocol_count) * algorithm_count);
 
 int find(const char* const* words, int count, const char* word) {
   for (int i = 0; word && i < count; ++i)
