@@ -213,7 +213,8 @@ TEST(TracerProcess, TheChildOfAForkTracesNothing) {
 // of the sums, events are dropped and counted, and one line says so.
 void expect_goes_on(const Folder& folder, const TraceOptions& options, const std::function<void()>& restrict) {
   constexpr uint32_t calls = 100000;
-  const std::string errors = "/tmp/stretto_trace_errors_" + std::to_string(getpid());
+  Folder of_errors;
+  const std::string errors = of_errors.path + "/errors";
   ASSERT_EQ(0, in_child([&] {
               redirect_errors(errors);
               if (!open_trace(options, tables).ok()) return 1;
@@ -230,7 +231,6 @@ void expect_goes_on(const Folder& folder, const TraceOptions& options, const std
   EXPECT_EQ(trace.events().size() + trace.header.dropped_events, calls + 1);
   EXPECT_LE(trace.size(), options.limit_bytes);
   EXPECT_EQ(lines_of(errors), 1u);
-  unlink(errors.c_str());
 }
 
 TEST(TracerProcess, StopsEventsAtTheLimit) {
