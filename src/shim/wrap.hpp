@@ -46,6 +46,7 @@ __attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
   profile::inside = true;
   profile::enter_call(call);
   const Word code = forward_each<Words...>(function_address(index), array, std::index_sequence_for<Words...>());
+  if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
   call.end = ticks();
   profile::leave_call(call, int(code));
   profile::inside = false;

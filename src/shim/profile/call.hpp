@@ -24,6 +24,7 @@ struct Call {
   MPI_Status* statuses = nullptr;     // that MPI will write: the program's or own ones
   trace::CallFacts second;            // the receiving half of a call that sends and receives
   bool has_second = false;
+  bool own_statuses = false;  // the program wanted none
 
   Call(uint32_t index, Word* array, Language language, uint64_t entered)
       : words{descriptors[index], array, language}, begin(entered), function(index) {}

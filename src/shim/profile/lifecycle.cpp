@@ -97,6 +97,7 @@ void profile_finalizing(uint64_t begin) {
   if (trace::recording != trace::Mode::off) trace::enter(facts_of(number::Finalize), begin);
   header->finalize_ticks = begin;
   end_queues();
+  end_requests();
   synchronise_clocks(1);
   end_clocks();
   end_communicators();

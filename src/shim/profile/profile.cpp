@@ -43,6 +43,13 @@ constexpr bool tells_of_isendrecv = true;
 constexpr bool tells_of_isendrecv = false;
 #endif
 
+// Where a request fails, MPICH's MPI_Waitall completes the others only if it was given no statuses.
+#if defined(STRETTO_MPI_OMPI)
+constexpr bool waits_despite_statuses = true;
+#else
+constexpr bool waits_despite_statuses = false;
+#endif
+
 // Memory of one thread that grows as needed and stays until the thread ends.
 struct Memory {
   void* data = nullptr;
@@ -115,6 +122,14 @@ void leave_call(Call& call, int code) {
   if (family == Family::one_sided) one_sided_parts(call);
 }
 
+void wait_for_rest(const Call& call) {
+  const Descriptor& d = call.d();
+  if (waits_despite_statuses || !call.own_statuses || d.shape != Shape::wait_all || d.flag >= 0) return;
+  if (call.words.language != Language::c) return;
+  auto* requests = static_cast<MPI_Request*>(call.words.pointer(d.request));
+  (void)mpi().Waitall(call.words.integer(d.count), requests, MPI_STATUSES_IGNORE);
+}
+
 void set_peer(Call& call, int rank) {
   if (rank == MPI_ANY_SOURCE) {
     call.facts.peer = trace::any_peer;
@@ -173,9 +188,11 @@ MPI_Status* own_statuses(size_t count) {
 void provide_statuses(Call& call, size_t count) {
   const Descriptor& d = call.d();
   if (call.words.ignores_status()) {
+    if (!waits_despite_statuses && d.shape == Shape::wait_all && call.words.language == Language::fortran) return;
     MPI_Status* own = own_statuses(count);
     if (!own) return;
     call.words.words[d.status] = reinterpret_cast<Word>(own);
+    call.own_statuses = true;
   }
   call.statuses = static_cast<MPI_Status*>(call.words.pointer(d.status));
 }

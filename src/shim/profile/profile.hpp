@@ -20,6 +20,9 @@ inline bool watches() {
 void enter_call(Call& call);
 void leave_call(Call& call, int code);  // call.end has been taken
 
+// After an error, before leave_call: does what MPI would have done had it been given the program's own arguments.
+void wait_for_rest(const Call& call);
+
 // Where the process stands.
 void open_profile(const Settings& settings, const trace::Tables& tables);  // warns in one line where it cannot be written
 void profile_initialised(uint64_t begin, uint32_t function);               // after MPI_Init, which began then

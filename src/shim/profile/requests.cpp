@@ -18,6 +18,7 @@ struct Node {
 
 constexpr size_t shard_count = 64, buckets_per_shard = 256;
 constexpr size_t nodes_per_block = 64, most_per_shard = 1 << 18;
+constexpr size_t most_waiting = 64;
 
 bool several_threads = true;
 
@@ -110,30 +111,15 @@ Node** find(Shard& shard, uint64_t hash, uintptr_t handle, const void* variable,
   return found;
 }
 
-// Requests of this handle that were completed where it could not be seen. A completing call in another thread may still look for
-// the newest of them, so one is left.
-void drop_stale(Shard& shard, uint64_t hash, uintptr_t handle) {
-  bool first = true;
-  for (Node** link = bucket_of(shard, hash); *link;) {
-    if ((*link)->handle != handle || first) {
-      first = first && (*link)->handle != handle;
-      link = &(*link)->next;
-      continue;
-    }
-    count_untracked();
-    release((*link)->request);
-    drop(shard, link);
-  }
-}
-
-// What is older than a completed one has been completed too.
+// Requests of this handle, of its own, that are older than another one have been completed. Where there is only one thread that
+// happened where it could not be seen. Else another thread may be about to look for them, each thread for one at most.
 void drop_older(Shard& shard, Node** link, uintptr_t handle) {
-  while (*link) {
-    if ((*link)->handle != handle) {
+  for (size_t seen = 0; *link;) {
+    if ((*link)->handle != handle || ++seen <= (several_threads ? most_waiting : 0)) {
       link = &(*link)->next;
       continue;
     }
-    count_untracked();
+    if (!(*link)->request.persistent) count_untracked();
     release((*link)->request);
     drop(shard, link);
   }
@@ -163,7 +149,7 @@ void track(uintptr_t handle, const Tracked& request) {
   const uint64_t hash = hash_of(handle);
   Shard& shard = shard_of(hash);
   const std::lock_guard<SpinLock> lock(shard.lock);
-  if (!is_shared(handle)) drop_stale(shard, hash, handle);
+  if (!is_shared(handle)) drop_older(shard, bucket_of(shard, hash), handle);
   Node* node = new_node(shard);
   if (!node) return count_untracked();
   Node** bucket = bucket_of(shard, hash);
@@ -219,6 +205,13 @@ bool set_number(uintptr_t handle, uint64_t number, Tracked* found) {
   (*link)->request.number = number;
   *found = (*link)->request;
   return true;
+}
+
+void end_requests() {
+  for (Shard& shard : shards)
+    for (Node* bucket : shard.buckets)
+      for (const Node* node = bucket; node; node = node->next)
+        if (!node->request.persistent) count_untracked();
 }
 
 }  // namespace stretto::shim::profile

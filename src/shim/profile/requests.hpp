@@ -46,7 +46,10 @@ bool complete(uintptr_t handle, const void* variable, uint64_t newest, Tracked* 
 // Forgets it, complete or not.
 bool forget(uintptr_t handle, const void* variable, Tracked* found);
 
-// Changes what is kept of a persistent request (its number) or of one that is to be cancelled.
+// Before MPI_Finalize: counts those whose completion was never seen.
+void end_requests();
+
+// A persistent request is started with this number.
 bool set_number(uintptr_t handle, uint64_t number, Tracked* found);
 
 }  // namespace stretto::shim::profile

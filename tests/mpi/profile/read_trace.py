@@ -11,8 +11,8 @@ import numpy as np
 
 PAGE = 4096
 HEADER_WORDS = (
-    "start_ticks start_ns last_ticks last_ns start_realtime_ns init_ticks finalize_ticks limit_bytes dropped_events dropped_cells "
-    "unnamed untracked_requests event_cost_ticks file_bytes"
+    "start_ticks start_ns last_ticks last_ns start_realtime_ns init_ticks finalize_ticks limit_bytes dropped_events "
+    "dropped_cells unnamed untracked_requests event_cost_ticks file_bytes"
 ).split()
 PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 << bit for bit in range(8))
 NONE16 = 0xFFFF

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from read_trace import ANY_SOURCE, ANY_TAG, CANCELLED, FAILED, IN_PLACE, INCOMPLETE, NONE16, PART, Call, Trace, text
@@ -77,6 +78,8 @@ def read_truth(path: Path) -> Truth:
             truth.messages[words[0], int(words[1])] += 1
         elif kind == "communicator":
             truth.communicators[words[0]] = [int(word) for word in words[1:]]
+        elif kind == "unseen":
+            sequences[words[0]] += 1
         elif kind == "end":
             truth.complete = True
     return truth
@@ -125,7 +128,7 @@ def calls_problem(trace: Trace, truth: Truth) -> str:
 
 
 def order_problem(calls: list[Call]) -> str:
-    for before, after in zip(calls, calls[1:], strict=False):
+    for before, after in pairwise(calls):
         if before.thread == after.thread and after.begin < before.end:
             return f"{after.function} begins before {before.function} ends"
     return ""
@@ -183,25 +186,62 @@ def identities_problem(traces: dict[int, Trace], truths: dict[int, Truth]) -> st
     identities: dict[tuple[str, tuple[int, ...]], int] = {}
     for rank, trace in traces.items():
         for name, members in truths[rank].communicators.items():
-            index = trace.communicator_named(name.replace("_", " ") if "MPI_" not in name else name)
+            index = trace.communicator_named(name)
             if trace.members(index)[: len(members)] != members:
                 return f"{name} on rank {rank}: members {trace.members(index)} instead of {members}"
             identity = identities.setdefault((name, tuple(sorted(members))), trace.identity(index))
             if identity != trace.identity(index):
                 return f"{name} has another identity on rank {rank}"
-    return "" if len(set(identities.values())) == len(identities) else f"identities are not unique: {identities}"
+    if len(set(identities.values())) != len(identities):
+        return f"identities are not unique: {identities}"
+    return intercommunicators_problem(traces)
 
 
-def problem_of(traces: dict[int, Trace], truths: dict[int, Truth], events: bool = True) -> str:
-    """What is wrong with a job's traces, by world rank. `events`: every call is there, not only sums."""
+def intercommunicators_problem(traces: dict[int, Trace]) -> str:
+    """Both sides of an intercommunicator call it alike."""
+    found: dict[tuple[str, tuple[int, ...]], set[int]] = defaultdict(set)
+    for trace in traces.values():
+        for index, one in enumerate(trace.tables["communicators"]):
+            if one["remote_size"]:
+                found[text(one["name"]), tuple(sorted(trace.members(index)))].add(int(one["identity"]))
+    return "" if all(len(known) == 1 for known in found.values()) else f"intercommunicators {dict(found)}"
+
+
+def order_of_arrival_problem(traces: dict[int, Trace], folder: Path) -> str:
+    """Ranks began each collective in the order in which they came. One node: all ranks share the cycle counter. Where the machine
+    was so busy that two came within a millisecond, nobody can say."""
+    arrivals: dict[int, dict[int, int]] = defaultdict(dict)
+    for rank in traces:
+        for line in (folder / str(rank)).read_text().splitlines():
+            kind, *words = line.split()
+            if kind == "arrived":
+                arrivals[int(words[0])][rank] = int(words[1])
+    decided = 0
+    for sequence, times in arrivals.items():
+        if any(after - before < 1_000_000 for before, after in pairwise(sorted(times.values()))):
+            continue
+        begins = {
+            rank: next(call.begin for call in trace.calls if call.sequence == sequence and call.communicator == 0)
+            for rank, trace in traces.items()
+        }
+        decided += 1
+        if sorted(begins, key=lambda rank: begins[rank]) != sorted(times, key=lambda rank: times[rank]):
+            return f"collective {sequence}: begun {begins}, reached {times}"
+    return "" if decided or not arrivals else "no collective with a certain order"
+
+
+def problem_of(traces: dict[int, Trace], truths: dict[int, Truth], events: str = "in order") -> str:
+    """What is wrong with a job's traces, by world rank. `events`: "in order" as the program says, "there" in any, or "none"."""
     if sorted(traces) != sorted(truths):
         return f"traces of ranks {sorted(traces)}, truths of {sorted(truths)}"
     for rank, trace in traces.items():
         truth = truths[rank]
         problem = "" if truth.complete else "the program did not end"
         problem = problem or header_problem(trace, len(truths)) or sums_problem(trace, truth) or partners_problem(trace, truth)
-        if events:
-            problem = calls_problem(trace, truth) or problem or requests_problem(trace)
+        if events == "in order":
+            problem = calls_problem(trace, truth) or problem
+        if events != "none":
+            problem = problem or requests_problem(trace)
         if problem:
             return f"rank {rank}: {problem}"
     return identities_problem(traces, truths)
