@@ -40,15 +40,14 @@ void describe_part(trace::CallFacts& part, const Tracked& request, const MPI_Sta
   part.location = request.location;
   part.flags = request.flags;
   part.partitions = request.partitions;
-  if (!status) return;
-  if (status_cancelled(*status)) {
+  if (status && status_cancelled(*status)) {
     part.flags |= trace::cancelled;
     return;
   }
   if (!request.receives || request.peer == trace::no_peer) return;
   part.received = request.received;
   part.direction = Direction::received;
-  if (request.silent) {
+  if (request.silent || !status) {
     part.partner = request.partners ? request.partners->rank(request.peer) : -1;
     return;
   }

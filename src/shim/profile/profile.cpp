@@ -50,6 +50,9 @@ constexpr bool waits_despite_statuses = true;
 constexpr bool waits_despite_statuses = false;
 #endif
 
+// MPICH's mpi_f08 does not write to memory that stands in for MPI_STATUS_IGNORE.
+constexpr bool takes_fortran_statuses = waits_despite_statuses;
+
 // Memory of one thread that grows as needed and stays until the thread ends.
 struct Memory {
   void* data = nullptr;
@@ -188,7 +191,7 @@ MPI_Status* own_statuses(size_t count) {
 void provide_statuses(Call& call, size_t count) {
   const Descriptor& d = call.d();
   if (call.words.ignores_status()) {
-    if (!waits_despite_statuses && d.shape == Shape::wait_all && call.words.language == Language::fortran) return;
+    if (!takes_fortran_statuses && call.words.language == Language::fortran) return;
     MPI_Status* own = own_statuses(count);
     if (!own) return;
     call.words.words[d.status] = reinterpret_cast<Word>(own);

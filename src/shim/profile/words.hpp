@@ -25,10 +25,14 @@ inline Handle handle_of(Word word) {
     return Handle(word);
 }
 
+#if defined(STRETTO_MPI_MPICH)  // handles are those of Fortran
+inline int from_fortran(MPI_Fint value, int) {
+  return value;
+}
+#else
 inline MPI_Comm from_fortran(MPI_Fint value, MPI_Comm) {
   return mpi().Comm_f2c(value);
 }
-#if !defined(STRETTO_MPI_MPICH)  // whose handles are those of Fortran
 inline MPI_Request from_fortran(MPI_Fint value, MPI_Request) {
   return mpi().Request_f2c(value);
 }

@@ -139,7 +139,10 @@ def sums_problem(trace: Trace, truth: Truth) -> str:
     for one in truth.calls:
         for place, amount in enumerate((1, one.sent, one.received)):
             wanted[one.function][place] += amount
-    actual = {name: list(sums) for name, sums in trace.function_sums().items() if name not in FRAME}
+    actual: dict[str, list[int]] = {}  # mpi4py calls the forms for large counts where there are some
+    for name, sums in trace.function_sums().items():
+        if name not in FRAME:
+            actual[name.removesuffix("_c")] = list(sums)
     if actual != dict(wanted):
         wrong = [name for name in {*actual, *wanted} if actual.get(name) != wanted.get(name)]
         return "; ".join(f"sums of {name}: {actual.get(name)} instead of {wanted.get(name)}" for name in wrong)
