@@ -160,6 +160,13 @@ void before_completion(Call& call) {
   call.newest = newest_number();
 }
 
+namespace {
+// Whether request i was there before the call and is no more.
+bool vanished(const Call& call, int i) {
+  return i >= 0 && call.handles[i] != null_request() && handle_now(call, size_t(i)) == null_request();
+}
+}  // namespace
+
 void after_completion(Call& call) {
   const Descriptor& d = call.d();
   if (d.shape == Shape::request_free) {
@@ -170,8 +177,12 @@ void after_completion(Call& call) {
   if (d.shape == Shape::cancel || found_nothing(call)) return;
   if (d.shape == Shape::wait && call.handle != null_request()) return after_one(call, 0, call.handle);
   if (d.shape != Shape::wait_any || !call.handles) return;
-  const int i = call.words.index_at(d.index);
-  if (i >= 0 && size_t(i) < request_count(call)) after_one(call, size_t(i), call.handles[i]);
+  const size_t count = request_count(call);
+  int i = call.words.index_at(d.index);
+  // MPICH 4.0's mpi_f08 gives the index that C has.
+  if (call.words.language == Language::fortran && i >= -1 && size_t(i + 1) < count && !vanished(call, i) && vanished(call, i + 1))
+    ++i;
+  if (i >= 0 && size_t(i) < count) after_one(call, size_t(i), call.handles[i]);
 }
 
 void completion_parts(Call& call, int code) {
