@@ -43,15 +43,8 @@ constexpr bool tells_of_isendrecv = true;
 constexpr bool tells_of_isendrecv = false;
 #endif
 
-// Where a request fails, MPICH's MPI_Waitall completes the others only if it was given no statuses.
-#if defined(STRETTO_MPI_OMPI)
-constexpr bool waits_despite_statuses = true;
-#else
-constexpr bool waits_despite_statuses = false;
-#endif
-
 // MPICH's mpi_f08 does not write to memory that stands in for MPI_STATUS_IGNORE.
-constexpr bool takes_fortran_statuses = waits_despite_statuses;
+constexpr bool takes_fortran_statuses = tells_of_isendrecv;
 
 // Memory of one thread that grows as needed and stays until the thread ends.
 struct Memory {
@@ -123,14 +116,6 @@ void leave_call(Call& call, int code) {
   if (code != MPI_SUCCESS) return;
   if (family == Family::message) message_parts(call);
   if (family == Family::one_sided) one_sided_parts(call);
-}
-
-void wait_for_rest(const Call& call) {
-  const Descriptor& d = call.d();
-  if (waits_despite_statuses || !call.own_statuses || d.shape != Shape::wait_all || d.flag >= 0) return;
-  if (call.words.language != Language::c) return;
-  auto* requests = static_cast<MPI_Request*>(call.words.pointer(d.request));
-  (void)mpi().Waitall(call.words.integer(d.count), requests, MPI_STATUSES_IGNORE);
 }
 
 void set_peer(Call& call, int rank) {

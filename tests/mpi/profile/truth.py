@@ -46,8 +46,8 @@ class Truth:
 
 
 def said(words: list[str]) -> Said:
-    function, communicator, *numbers = words
-    return Said(function, communicator, *map(int, numbers))
+    sent, received, peer, tag = map(int, words[2:])
+    return Said(words[0], words[1], sent, received, peer, tag)
 
 
 def read_truth(path: Path) -> Truth:
