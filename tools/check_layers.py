@@ -24,6 +24,7 @@ CPP_LEVELS = {
     "select": 4,
     "engine": 5,
     "shim": 6,
+    "nccl": 6,
 }
 PYTHON_LEVELS = {
     "__init__": 0,

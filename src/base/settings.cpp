@@ -25,6 +25,14 @@ constexpr SettingRow rows[] = {
     {"STRETTO_MEMORY_MIB", "count", "0", "most shared memory per node for staging, in MiB; 0: 1 GiB or an eighth of the memory"},
     {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000",
      "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
+    {"STRETTO_PROFILE", "off|aggregate|full", "off",
+     "trace communication: aggregate: sums and a sample of the collectives; full: every call (set by stretto profile)"},
+    {"STRETTO_TRACE_MIB", "count", "512", "how large a rank's trace file may grow, in MiB; what comes later is counted only"},
+    {"STRETTO_ITERATIONS", "A:B", "", "trace calls one by one only in iterations A to B, counted from 0; empty: always"},
+    {"STRETTO_ITERATION_CALLS", "count", "0",
+     "an iteration begins with each so many-th collective on MPI_COMM_WORLD; 0: with each MPI_Pcontrol(3)"},
+    {"STRETTO_NCCL_NEXT_PLUGIN", "text", "",
+     "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -45,10 +53,23 @@ bool parse_count(const char* value, uint64_t* count) {
   return *end == '\0' && *count <= (uint64_t(1) << 40);
 }
 
+// "A:B" with A <= B; empty for all.
+bool parse_iterations(const char* value, IterationRange* range) {
+  *range = {};
+  if (*value == '\0') return true;
+  char first[24] = "";
+  const char* colon = strchr(value, ':');
+  if (colon == nullptr || size_t(colon - value) >= sizeof first) return false;
+  memcpy(first, value, size_t(colon - value));
+  return parse_count(first, &range->first) && parse_count(colon + 1, &range->last) && range->first <= range->last;
+}
+
 bool acceptable(const SettingRow& row, const char* value) {
   if (strcmp(row.type, "text") == 0 || strcmp(row.type, "path") == 0) return true;
   uint64_t ignored;
   if (strcmp(row.type, "count") == 0) return parse_count(value, &ignored);
+  IterationRange unused;
+  if (strcmp(row.type, "A:B") == 0) return parse_iterations(value, &unused);
   return is_word_of(row.type, value);
 }
 
@@ -86,6 +107,21 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 10:
       parse_count(value, &s->join_timeout_ms);
+      break;
+    case 11:
+      s->profile = value;
+      break;
+    case 12:
+      parse_count(value, &s->trace_mib);
+      break;
+    case 13:
+      parse_iterations(value, &s->iterations);
+      break;
+    case 14:
+      parse_count(value, &s->iteration_calls);
+      break;
+    case 15:
+      s->nccl_next_plugin = value;
       break;
   }
 }
@@ -128,7 +164,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
   return first;
 }
 
-// Only what changes the ranks' common decisions: not the log level, the record or the job's name.
+// Only what changes the ranks' common decisions: not the log level, the record, the profile or the job's name.
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);

@@ -6,6 +6,11 @@
 
 namespace stretto {
 
+// Iterations first..last, both included.
+struct IterationRange {
+  uint64_t first = 0, last = UINT64_MAX;
+};
+
 // Values after parsing, in the order and with the defaults of settings_table().
 struct Settings {
   bool accelerate = true;
@@ -19,11 +24,16 @@ struct Settings {
   const char* log = "warning";
   uint64_t memory_mib = 0;
   uint64_t join_timeout_ms = 5000;
+  const char* profile = "off";
+  uint64_t trace_mib = 512;
+  IterationRange iterations;  // empty text: all
+  uint64_t iteration_calls = 0;
+  const char* nccl_next_plugin = "";
 };
 
 struct SettingRow {
   const char* name;
-  const char* type;  // "on|off", "text", "path", "count", or the words allowed, separated by '|'
+  const char* type;  // "on|off", "text", "path", "count", "A:B", or the words allowed, separated by '|'
   const char* fallback;
   const char* help;
 };

@@ -37,20 +37,73 @@ inline Word forward_fortran(AnyFunction function, Words... words) {
   return result;
 }
 
+// The words of the Fortran call and of the C call that means the same; MPI's error code is the last word, and may be absent.
+template <class... Words>
+struct BothWords {
+  static constexpr size_t count = sizeof...(Words);
+  Word fortran[count];
+  Word c[count + 1];
+  BothWords(uint32_t index, Words... words) : fortran{words...} {
+    profile::words_from_fortran(profile::descriptors[index].kinds, fortran, c);
+  }
+  Word forward(uint32_t index, Form form) { return forward_all(index, form, std::index_sequence_for<Words...>()); }
+  int code() const { return fortran[count - 1] ? int(*as<const MPI_Fint*>(fortran[count - 1])) : int(MPI_SUCCESS); }
+
+ private:
+  template <size_t... positions>
+  Word forward_all(uint32_t index, Form form, std::index_sequence<positions...>) {
+    return forward_fortran(fortran_function(index, form), fortran[positions]...);
+  }
+};
+
+template <class... Words>
+__attribute__((noinline)) void fortran_profiled(uint32_t index, Form form, Words... words) {
+  const uint64_t begin = ticks();
+  BothWords<Words...> both(index, words...);
+  profile::Call call(index, both.c, profile::Language::fortran, begin);
+  profile::inside = true;
+  profile::enter_call(call);
+  const int8_t status = call.d().status;
+  if (call.statuses != nullptr && status >= 0) both.fortran[status] = both.c[status];
+  both.forward(index, form);
+  call.end = ticks();
+  profile::leave_call(call, both.code());
+  profile::inside = false;
+  trace::count_call(index, call.end - begin, 0);
+}
+
+template <Form form, class... Words>
+inline void fortran_control(Word level, Words...) {
+  profile::control(fortran_value<int>(level));
+}
+
 template <uint32_t index, Form form, class... Words>
 inline void fortran_counted(Words... words) {
+  if constexpr (index == number::Pcontrol) fortran_control<form>(words...);
+  if (profile::watches()) return fortran_profiled(index, form, words...);
   const uint64_t begin = ticks();
   forward_fortran(fortran_function(index, form), words...);
   trace::count_call(index, ticks() - begin, 0);
 }
 
+template <uint32_t index, Kind kind, class Hook, class Plain, class... Words>
+__attribute__((noinline)) Word fortran_taken_profiled(Hook hook, Plain plain, Words... words) {
+  const uint64_t begin = ticks();
+  BothWords<Words...> both(index, words...);
+  profile::Call call(index, both.c, profile::Language::fortran, begin);
+  return ask_or_forward_profiled<kind>(call, hook, plain);
+}
+
 template <uint32_t index, Kind kind, Form form, class Hook, class... Words>
 inline void fortran_taken(Hook hook, Word ierror, Words... words) {
   bool forwarded = false;
-  const Word code = ask_or_forward<kind>(index, hook, [&] {
+  const auto plain = [&] {
     forwarded = true;
-    return forward_fortran(fortran_function(index, form), words...);
-  });
+    const Word result = forward_fortran(fortran_function(index, form), words...);
+    return ierror ? Word(*as<const MPI_Fint*>(ierror)) : result;
+  };
+  const Word code =
+      profile::watches() ? fortran_taken_profiled<index, kind>(hook, plain, words...) : ask_or_forward<kind>(index, hook, plain);
   if (!forwarded && ierror) *as<MPI_Fint*>(ierror) = MPI_Fint(code);  // optional in mpi_f08
 }
 

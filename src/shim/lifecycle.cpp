@@ -40,7 +40,7 @@ void describe_mismatch(trace::Header* header) {
 
 }  // namespace
 
-void initialised() {
+void initialised(uint64_t begin, uint32_t index) {
   trace::Header* header = trace::header();
   gethostname(header->host, sizeof header->host - 1);
   header->init_ns = now_ns();
@@ -52,10 +52,12 @@ void initialised() {
   prepare_handles();
   attach();
   attached_now.store(true, std::memory_order_release);
+  profile::profile_initialised(begin, index);
 }
 
-void finalizing() {
+void finalizing(uint64_t begin) {
   library();
+  profile::profile_finalizing(begin);
   if (attached_now.exchange(false)) detach();
   trace::header()->finalize_ns = now_ns();
   trace::calibrate();
@@ -66,6 +68,7 @@ void aborting() {
   library();
   trace::count_call(number::Abort, 0, 0);
   trace::calibrate();
+  profile::profile_aborting();
 }
 
 }  // namespace stretto::shim

@@ -4,9 +4,9 @@
 
 namespace stretto::shim {
 
-void initialised();  // after a successful MPI_Init
-void finalizing();   // before MPI_Finalize
-void aborting();     // before MPI_Abort, which does not return: its count in the record is the mark it leaves
+void initialised(uint64_t begin, uint32_t index);  // after a successful MPI_Init (function `index`), which began then
+void finalizing(uint64_t begin);                   // before MPI_Finalize
+void aborting();  // before MPI_Abort, which does not return: its count in the record is the mark it leaves
 
 // `plain` makes the call and returns its code.
 template <class Plain>
@@ -15,17 +15,20 @@ Word init_with(uint32_t index, Plain plain) {
   const uint64_t begin = ticks();
   const Word code = plain();
   trace::count_call(index, ticks() - begin, 0);
-  if (int(code) == MPI_SUCCESS) initialised();
+  if (int(code) == MPI_SUCCESS) initialised(begin, index);
   return code;
 }
 
 template <class Plain>
 Word finalize_with(Plain plain) {
   if (in_fortran) return plain();
-  finalizing();
+  const uint64_t entered = ticks();
+  finalizing(entered);
   const uint64_t begin = ticks();
   const Word code = plain();
-  trace::count_call(number::Finalize, ticks() - begin, 0);
+  const uint64_t end = ticks();
+  trace::count_call(number::Finalize, end - begin, 0);
+  profile::profile_finalized(entered, end);
   return code;
 }
 

@@ -93,7 +93,7 @@ bool speaks() {
   return engine::locality().rank <= 0;
 }
 
-void open_process_record() {
+void open_process_record(bool right_mpi) {
   trace::Tables tables{};
   fill_record_tables(&tables);
   tables.functions = function_names;
@@ -102,11 +102,13 @@ void open_process_record() {
   const Status status = trace::open_record(directory && *directory ? directory : nullptr, tables);
   if (!status.ok() && speaks())
     log(Level::warning, "no record in %s: %s (%s): counting in memory only", directory, status.what, strerror(status.detail));
+  if (right_mpi) profile::open_profile(process_settings, tables);
 }
 
 void in_fork_child() {
   attached_now.store(false, std::memory_order_relaxed);  // MPI does not follow a fork
   trace::after_fork_child();
+  profile::profile_in_fork_child();
 }
 
 void say_if_wrong(Flavor flavor) {
@@ -117,7 +119,7 @@ void say_if_wrong(Flavor flavor) {
 
 void begin(const Library& found) {
   load_settings();
-  open_process_record();
+  open_process_record(found.flavor == own_flavor());
   pthread_atfork(nullptr, nullptr, in_fork_child);
   say_if_wrong(found.flavor);
 }

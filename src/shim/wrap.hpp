@@ -1,11 +1,13 @@
 // What the generated wrappers consist of: count, ask the hook where there is one, forward.
 #pragma once
 #include <type_traits>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/process.hpp"
+#include "shim/profile/profile.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
@@ -30,9 +32,33 @@ inline Word forward(AnyFunction function, Words... words) {
 // True while a Fortran wrapper is at work in this thread: the C function it may end in is neither counted nor taken again.
 extern constinit thread_local bool in_fortran;
 
+template <class... Words, size_t... positions>
+inline Word forward_each(AnyFunction function, const Word* words, std::index_sequence<positions...>) {
+  return forward(function, Words(words[positions])...);
+}
+
+// The same call, told to the profile, which may have MPI write its statuses elsewhere.
+template <class... Words>
+__attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
+  const uint64_t begin = ticks();
+  Word array[sizeof...(Words) + 1] = {words..., 0};
+  profile::Call call(index, array, profile::Language::c, begin);
+  profile::inside = true;
+  profile::enter_call(call);
+  const Word code = forward_each<Words...>(function_address(index), array, std::index_sequence_for<Words...>());
+  if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
+  call.end = ticks();
+  profile::leave_call(call, int(code));
+  profile::inside = false;
+  trace::count_call(index, call.end - begin, 0);
+  return code;
+}
+
 template <uint32_t index, class... Words>
 inline Word counted(Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
+  if constexpr (index == number::Pcontrol) (profile::control(int(words)), ...);
+  if (profile::watches()) return profiled(index, words...);
   const uint64_t begin = ticks();
   const Word code = forward(function_address(index), words...);
   trace::count_call(index, ticks() - begin, 0);
@@ -57,9 +83,48 @@ inline Word ask_or_forward(uint32_t index, Hook hook, Plain plain) {
   return code;
 }
 
+inline uint8_t outcome_of(bool asked, bool done, const Call& call) {
+  if (!asked) return trace::none8;
+  return uint8_t(done ? call.algorithm : 128 + call.reason);
+}
+
+// The same, told to the profile: `profiled` is the call before it was made. Every call is timed.
+template <Kind kind, class Hook, class Plain>
+inline Word ask_or_forward_profiled(profile::Call& profiled, Hook hook, Plain plain) {
+  profile::inside = true;
+  profile::enter_call(profiled);
+  trace::stopwatch.begin = profiled.begin;
+  const bool asked = attached();
+  Call call;
+  const bool done = asked && hook(call);
+  const Word code = done ? Word(call.code) : plain();
+  profiled.end = ticks();
+  trace::stopwatch.begin = 0;
+  trace::stopwatch.is_long = false;
+  profiled.facts.outcome = outcome_of(asked, done, call);
+  profile::leave_call(profiled, int(code));
+  profile::inside = false;
+  const uint64_t spent = profiled.end - profiled.begin;
+  trace::count_call(profiled.function, spent, call.bytes);
+  if (done)
+    trace::count_accelerated(uint32_t(kind), call.algorithm, spent, call.bytes);
+  else if (asked)
+    trace::count_declined(uint32_t(kind), call.reason, spent, call.bytes);
+  return code;
+}
+
+template <uint32_t index, Kind kind, class Hook, class... Words>
+__attribute__((noinline)) Word taken_profiled(Hook hook, Words... words) {
+  const uint64_t begin = ticks();
+  Word array[] = {words..., 0};
+  profile::Call call(index, array, profile::Language::c, begin);
+  return ask_or_forward_profiled<kind>(call, hook, [&] { return forward(function_address(index), words...); });
+}
+
 template <uint32_t index, Kind kind, class Hook, class... Words>
 inline Word taken(Hook hook, Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
+  if (profile::watches()) return taken_profiled<index, kind>(hook, words...);
   return ask_or_forward<kind>(index, hook, [&] { return forward(function_address(index), words...); });
 }
 

@@ -14,21 +14,6 @@ namespace {
 
 constexpr int name_attempts = 1000;
 
-int create_file(const char* directory, char (&path)[PATH_MAX]) {
-  for (int attempt = 0; attempt < name_attempts; ++attempt) {
-    char suffix[16] = "";
-    if (attempt > 0) snprintf(suffix, sizeof suffix, "-%d", attempt);
-    const int length = snprintf(path, sizeof path, "%s/rank-%d%s.record", directory, int(getpid()), suffix);
-    if (length < 0 || size_t(length) >= sizeof path) {
-      errno = ENAMETOOLONG;
-      return -1;
-    }
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-  return -1;
-}
-
 // A store into a hole of a mapped file kills the process when the disk is full: leave no holes.
 Status allocate_and_map(int fd, size_t bytes, void** address) {
   if (const int error = posix_fallocate(fd, 0, off_t(bytes))) return no_memory("no room for the record", error);
@@ -40,9 +25,24 @@ Status allocate_and_map(int fd, size_t bytes, void** address) {
 
 }  // namespace
 
+int create_rank_file(const char* directory, const char* tail, char (&path)[PATH_MAX]) {
+  for (int attempt = 0; attempt < name_attempts; ++attempt) {
+    char number[16] = "";
+    if (attempt > 0) snprintf(number, sizeof number, "-%d", attempt);
+    const int length = snprintf(path, sizeof path, "%s/rank-%d%s%s", directory, int(getpid()), number, tail);
+    if (length < 0 || size_t(length) >= sizeof path) {
+      errno = ENAMETOOLONG;
+      return -1;
+    }
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+  return -1;
+}
+
 Status map_new_file(const char* directory, size_t bytes, void** address) {
   char path[PATH_MAX];
-  const int fd = create_file(directory, path);
+  const int fd = create_rank_file(directory, ".record", path);
   if (fd < 0) return refused("the record file cannot be created", errno);
   const Status status = allocate_and_map(fd, bytes, address);
   close(fd);

@@ -32,23 +32,23 @@ struct TraceHeader {
   int32_t world_rank;     // -1 where unknown
   int32_t world_size;     // 0 where unknown
   int32_t pid;
-  int32_t node;           // number of the rank's node in MPI_COMM_WORLD (least world rank on it first); -1 where unknown
-  uint64_t start_ticks, start_ns;    // both clocks when the file was opened (ns: CLOCK_MONOTONIC) ...
-  uint64_t last_ticks, last_ns;      // ... and at the newest calibration
-  uint64_t start_realtime_ns;        // CLOCK_REALTIME when the file was opened
-  uint64_t init_ticks;               // end of MPI_Init; 0: not reached
-  uint64_t finalize_ticks;           // begin of MPI_Finalize; 0: not reached
-  uint64_t limit_bytes;              // the file grows no further
-  uint64_t dropped_events;           // not written since the limit (or the disk) was reached
-  uint64_t dropped_cells;            // calls that found no cell of the sums
-  uint64_t unnamed;                  // communicators, datatypes, ops that found no room in their tables
-  uint64_t untracked_requests;       // requests whose completion could not be told
-  uint64_t event_cost_ticks;         // what one call costs in this mode, measured at start, in 1/1024 tick
-  uint64_t file_bytes;               // length of the file as far as it is in use
-  char library[128];                 // first line of MPI_Get_library_version, or "NCCL 2.x"
+  int32_t node;                    // number of the rank's node in MPI_COMM_WORLD (least world rank on it first); -1 where unknown
+  uint64_t start_ticks, start_ns;  // both clocks when the file was opened (ns: CLOCK_MONOTONIC) ...
+  uint64_t last_ticks, last_ns;    // ... and at the newest calibration
+  uint64_t start_realtime_ns;      // CLOCK_REALTIME when the file was opened
+  uint64_t init_ticks;             // end of MPI_Init; 0: not reached
+  uint64_t finalize_ticks;         // begin of MPI_Finalize; 0: not reached
+  uint64_t limit_bytes;            // the file grows no further
+  uint64_t dropped_events;         // not written since the limit (or the disk) was reached
+  uint64_t dropped_cells;          // calls that found no cell of the sums
+  uint64_t unnamed;                // communicators, datatypes, ops that found no room in their tables
+  uint64_t untracked_requests;     // requests whose completion could not be told
+  uint64_t event_cost_ticks;       // what one call costs in this mode, measured at start, in 1/1024 tick
+  uint64_t file_bytes;             // length of the file as far as it is in use
+  char library[128];               // first line of MPI_Get_library_version, or "NCCL 2.x"
   char host[64];
-  char job[64];                      // STRETTO_JOB
-  char clock[64];                    // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
+  char job[64];    // STRETTO_JOB
+  char clock[64];  // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
 };
 static_assert(sizeof(TraceHeader) <= page_bytes && sizeof(TraceHeader) == 8 + 8 * 4 + 14 * 8 + 128 + 3 * 64);
 
@@ -80,7 +80,7 @@ struct SectionHeader {
   uint64_t used;   // entries written
   uint64_t padding[4];
 };
-static_assert(sizeof(SectionHeader) == 64);
+static_assert(sizeof(SectionHeader) == 64 && offsetof(SectionHeader, used) == 24);
 
 struct DatatypeEntry {
   char name[48];  // MPI's name; "derived" where it has none
@@ -95,18 +95,19 @@ struct OperationEntry {
 // The identity is the same on all its members and differs between communicators of a job: a hash of the parent's, of the
 // number of the creating call on the parent, and of the members' world ranks.
 struct CommunicatorEntry {
-  uint64_t identity, parent;  // parent 0: none or unknown
+  uint64_t identity, parent;            // parent 0: none or unknown
   uint64_t created_ticks, freed_ticks;  // freed 0: not
   uint32_t size;
-  int32_t rank;             // this process's
-  uint32_t remote_size;     // of an intercommunicator's other group; else 0
-  uint32_t nodes;           // that its members (of both groups) are on; 0: unknown
-  uint64_t first_member;    // index in `members` of this group's, the other group's follow
-  char name[72];            // MPI_Comm_get_name, else how it was made: "split of MPI_COMM_WORLD"
+  int32_t rank;           // this process's
+  uint32_t remote_size;   // of an intercommunicator's other group; else 0
+  uint32_t nodes;         // that its members (of both groups) are on; 0: unknown
+  uint64_t first_member;  // index in `members` of this group's, the other group's follow
+  char name[72];          // MPI_Comm_get_name, else how it was made: "split of MPI_COMM_WORLD"
 };
 static_assert(sizeof(CommunicatorEntry) == 128);
 
-// Which call a thread is in; function none16: in none. Written before the call begins, so that a hung job can be looked at.
+// A lane, which one thread at a time writes to and then leaves to another; and which call its thread is in: function none16: in
+// none. Written before the call begins, so that a hung job can be looked at.
 struct ThreadEntry {
   uint32_t tid;
   uint16_t function;
@@ -120,7 +121,8 @@ struct ThreadEntry {
 };
 static_assert(sizeof(ThreadEntry) == 64);
 
-// At `ticks` of this process, the reference clock (ticks of world rank 0's node, in ns since that rank's start_ns) was at reference_ns.
+// At `ticks` of this process, the reference clock (ticks of world rank 0's node, in ns since that rank's start_ns) was at
+// reference_ns.
 struct ClockEntry {
   uint64_t ticks;
   uint64_t reference_ns;
@@ -140,7 +142,7 @@ struct QueueEntry {
 };
 static_assert(sizeof(QueueEntry) == 256);
 
-// Sums over calls of a thread that agree in the key.
+// Sums over calls of a thread that agree in the key: each call that is no part is in one. Cells without calls say nothing.
 struct Cell {
   uint16_t function;
   uint16_t communicator;
@@ -155,11 +157,11 @@ struct Cell {
   uint64_t ticks;
   uint64_t first_ticks, last_ticks;  // begin of the first and of the last call
 };
-static_assert(sizeof(Cell) == 64);
+static_assert(sizeof(Cell) == 64 && offsetof(Cell, calls) == 16);
 
 enum class Direction : uint16_t { none = 0, sent = 1, received = 2, put = 3, got = 4 };
 
-// Point-to-point and one-sided traffic of a thread with one partner.
+// Point-to-point and one-sided traffic of a thread with one partner, of calls and of parts.
 struct PartnerCell {
   uint16_t communicator;
   uint16_t direction;  // Direction
@@ -167,39 +169,39 @@ struct PartnerCell {
   uint64_t calls, bytes;
   uint64_t reserved;
 };
-static_assert(sizeof(PartnerCell) == 32);
+static_assert(sizeof(PartnerCell) == 32 && offsetof(PartnerCell, calls) == 8);
 
 enum EventFlag : uint8_t {
-  part = 1,          // belongs to the call before it in this thread: not a call of its own (a request that a MPI_Waitall completed,
-                     // one that a MPI_Startall started, the receiving half of a MPI_Sendrecv)
-  wide = 2,          // spent, sent and received are the high halves of those of the next event
-  in_place = 4,      // MPI_IN_PLACE
-  any_source = 8,    // the call named MPI_ANY_SOURCE; peer is whom it came from, where known
-  any_tag = 16,      // the call named MPI_ANY_TAG
-  failed = 32,       // it returned an error
-  cancelled = 64,    // the completed request had been cancelled
+  part = 1,        // belongs to the call before it in this thread: not a call of its own (a request that a MPI_Waitall completed,
+                   // one that a MPI_Startall started, the receiving half of a MPI_Sendrecv)
+  wide = 2,        // spent, sent and received are the high halves of those of the next event
+  in_place = 4,    // MPI_IN_PLACE
+  any_source = 8,  // the call named MPI_ANY_SOURCE; peer is whom it came from, where known
+  any_tag = 16,    // the call named MPI_ANY_TAG
+  failed = 32,     // it returned an error
+  cancelled = 64,  // the completed request had been cancelled
   incomplete = 128,  // a test, probe or parrived that found nothing
 };
 
 struct Event {
-  uint64_t begin;          // ticks at entry
-  uint32_t spent;          // ticks until exit, low half
-  uint16_t function;       // index in function_names
-  uint16_t communicator;   // index in communicators
-  uint32_t sequence;       // collectives: their number on the communicator, from 0, in the order this rank called them; else 0
-  int32_t peer;            // rank in the communicator (intercommunicators: in the other group) of root, destination, source, target
+  uint64_t begin;         // ticks at entry
+  uint32_t spent;         // ticks until exit, low half
+  uint16_t function;      // index in function_names
+  uint16_t communicator;  // index in communicators
+  uint32_t sequence;      // collectives: their number on the communicator, from 0, in the order this rank called them; else 0
+  int32_t peer;  // rank in the communicator (intercommunicators: in the other group) of root, destination, source, target
   int32_t tag;
-  uint32_t request;        // number of the request that this started or completed, from 1; 0: none or unknown
-  uint32_t sent;           // bytes this rank contributes, low half
-  uint32_t received;       // bytes this rank gets, low half; of receives: as completed where known, else as asked for
-  uint16_t datatype;       // index in datatypes (of the sending side, else of the receiving side)
-  uint8_t op;              // index in operations
-  uint8_t outcome;         // none8: Stretto was not asked; below 128: number of the algorithm that ran; else 128 + reason
-  uint8_t location;        // of the sending (low four bits) and the receiving buffer: 0 host, 1..13 device + 1, 14 managed, 15 none
-  uint8_t flags;           // EventFlag
-  uint16_t partitions;     // of MPI_Pready, MPI_Parrived: the partition; of MPI_Psend_init: how many; else 0
+  uint32_t request;     // number of the request that this started or completed, from 1; 0: none or unknown
+  uint32_t sent;        // bytes this rank contributes, low half
+  uint32_t received;    // bytes this rank gets, low half; of receives: as completed where known, else as asked for
+  uint16_t datatype;    // index in datatypes (of the sending side, else of the receiving side)
+  uint8_t op;           // index in operations
+  uint8_t outcome;      // none8: Stretto was not asked; below 128: number of the algorithm that ran; else 128 + reason
+  uint8_t location;     // of the sending (low four bits) and the receiving buffer: 0 host, 1..13 device + 1, 14 managed, 15 none
+  uint8_t flags;        // EventFlag
+  uint16_t partitions;  // of MPI_Pready, MPI_Parrived: the partition; of MPI_Psend_init: how many; else 0
 };
-static_assert(sizeof(Event) == 48);
+static_assert(sizeof(Event) == 48 && offsetof(Event, sequence) == 16 && offsetof(Event, datatype) == 40);
 
 // Why something is missing, for the reader of the report.
 struct NoteEntry {

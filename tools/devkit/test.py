@@ -36,9 +36,10 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    suites += [script_suite(script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), ROOT / "tests" / "nccl" / "run"]
     if not quick:
-        suites.append(script_suite(ROOT / "tests" / "packaging" / "run", quick))
+        scripts.append(ROOT / "tests" / "packaging" / "run")
+    suites += [script_suite(script, quick) for script in scripts]
     print()
     for suite in suites:
         print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")

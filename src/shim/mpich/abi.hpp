@@ -53,6 +53,9 @@ enum : int {
   MPI_COMM_TYPE_SHARED = 1,
   MPI_COMBINER_NAMED = 1,
   MPI_TAG_UB = 0x64400001,
+  MPI_CART = 2,
+  MPI_GRAPH = 1,
+  MPI_DIST_GRAPH = 3,
 };
 
 enum : int {
@@ -66,6 +69,7 @@ enum : int {
   MPI_ERR_TRUNCATE = 14,
   MPI_ERR_OTHER = 15,
   MPI_ERR_INTERN = 16,
+  MPI_ERR_PENDING = 18,
   MPI_ERR_NO_MEM = 34,
   MPI_ERR_UNSUPPORTED_OPERATION = 44,
 };

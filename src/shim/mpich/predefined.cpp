@@ -14,6 +14,9 @@ struct Row {
 
 constexpr Row rows[] = {
     {"MPI_COMM_NULL", 0x04000000},
+    {"MPI_REQUEST_NULL", 0x2c000000},
+    {"MPI_MESSAGE_NO_PROC", 0x6c000000},
+    {"MPI_WIN_NULL", 0x20000000},
     {"MPI_OP_NULL", 0x18000000},
     {"MPI_DATATYPE_NULL", 0x0c000000},
     {"MPI_ERRHANDLER_NULL", 0x14000000},

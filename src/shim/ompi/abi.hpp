@@ -52,6 +52,9 @@ enum : int {
   MPI_COMM_TYPE_SHARED = 0,
   MPI_COMBINER_NAMED = 0,
   MPI_TAG_UB = 0,
+  MPI_CART = 1,
+  MPI_GRAPH = 2,
+  MPI_DIST_GRAPH = 3,
 };
 
 enum : int {
@@ -65,6 +68,7 @@ enum : int {
   MPI_ERR_TRUNCATE = 15,
   MPI_ERR_OTHER = 16,
   MPI_ERR_INTERN = 17,
+  MPI_ERR_PENDING = 19,
   MPI_ERR_NO_MEM = 39,
   MPI_ERR_UNSUPPORTED_OPERATION = 52,
 };

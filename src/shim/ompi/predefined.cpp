@@ -15,6 +15,9 @@ struct Row {
 
 constexpr Row rows[] = {
     {"MPI_COMM_NULL", "ompi_mpi_comm_null"},
+    {"MPI_REQUEST_NULL", "ompi_request_null"},
+    {"MPI_MESSAGE_NO_PROC", "ompi_message_no_proc"},
+    {"MPI_WIN_NULL", "ompi_mpi_win_null"},
     {"MPI_OP_NULL", "ompi_mpi_op_null"},
     {"MPI_ERRHANDLER_NULL", "ompi_mpi_errhandler_null"},
     {"MPI_COMM_WORLD", "ompi_mpi_comm_world"},

@@ -33,6 +33,11 @@ TEST(Settings, DefaultsAreThoseOfTheTable) {
   EXPECT_STREQ(fresh.log, parsed.log);
   EXPECT_EQ(fresh.memory_mib, parsed.memory_mib);
   EXPECT_EQ(fresh.join_timeout_ms, parsed.join_timeout_ms);
+  EXPECT_STREQ(fresh.profile, parsed.profile);
+  EXPECT_EQ(fresh.trace_mib, parsed.trace_mib);
+  EXPECT_EQ(fresh.iterations.first, parsed.iterations.first);
+  EXPECT_EQ(fresh.iterations.last, parsed.iterations.last);
+  EXPECT_EQ(fresh.iteration_calls, parsed.iteration_calls);
 }
 
 TEST(Settings, EveryRowIsAcceptedWithItsDefault) {
@@ -48,7 +53,9 @@ TEST(Settings, ValuesReachTheirFields) {
   Settings s;
   ASSERT_TRUE(read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f",
                     "STRETTO_TRANSPORT=cma", "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1",
-                    "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12", "STRETTO_JOIN_TIMEOUT_MS=7"},
+                    "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12", "STRETTO_JOIN_TIMEOUT_MS=7", "STRETTO_PROFILE=full",
+                    "STRETTO_TRACE_MIB=9", "STRETTO_ITERATIONS=3:14", "STRETTO_ITERATION_CALLS=5",
+                    "STRETTO_NCCL_NEXT_PLUGIN=inspector"},
                    &s)
                   .ok());
   EXPECT_FALSE(s.accelerate);
@@ -62,12 +69,21 @@ TEST(Settings, ValuesReachTheirFields) {
   EXPECT_STREQ(s.log, "debug");
   EXPECT_EQ(s.memory_mib, 12u);
   EXPECT_EQ(s.join_timeout_ms, 7u);
+  EXPECT_STREQ(s.profile, "full");
+  EXPECT_EQ(s.trace_mib, 9u);
+  EXPECT_EQ(s.iterations.first, 3u);
+  EXPECT_EQ(s.iterations.last, 14u);
+  EXPECT_EQ(s.iteration_calls, 5u);
+  EXPECT_STREQ(s.nccl_next_plugin, "inspector");
 }
 
 TEST(Settings, WhatIsWrongIsNamed) {
   Settings s;
   for (std::string bad : {"STRETTO_ACELERATE=off", "STRETTO_ACCELERATE=maybe", "STRETTO_WAIT=", "STRETTO_TRANSPORT=cma|shm",
-                          "STRETTO_MEMORY_MIB=-1", "STRETTO_MEMORY_MIB=9x", "STRETTO_MEMORY_MIB=", "STRETTO_=1"}) {
+                          "STRETTO_MEMORY_MIB=-1", "STRETTO_MEMORY_MIB=9x", "STRETTO_MEMORY_MIB=", "STRETTO_=1",
+                          "STRETTO_PROFILE=some", "STRETTO_ITERATIONS=5", "STRETTO_ITERATIONS=5:4", "STRETTO_ITERATIONS=:4",
+                          "STRETTO_ITERATIONS=1:", "STRETTO_ITERATIONS=-1:2", "STRETTO_ITERATIONS=1:2:3",
+                          "STRETTO_ITERATIONS=000000000000000000000001:2"}) {
     std::string offender;
     EXPECT_EQ(read({"A=1", bad}, &s, &offender).code, Code::invalid) << bad;
     EXPECT_EQ(offender, bad);
@@ -76,7 +92,7 @@ TEST(Settings, WhatIsWrongIsNamed) {
 
 TEST(Settings, FingerprintCoversCommonDecisionsOnly) {
   Settings a, b;
-  ASSERT_TRUE(read({"STRETTO_LOG=debug", "STRETTO_RECORD_DIR=/x"}, &a).ok());
+  ASSERT_TRUE(read({"STRETTO_LOG=debug", "STRETTO_RECORD_DIR=/x", "STRETTO_PROFILE=full", "STRETTO_ITERATIONS=1:2"}, &a).ok());
   ASSERT_TRUE(read({}, &b).ok());
   EXPECT_EQ(fingerprint(a), fingerprint(b));
   ASSERT_TRUE(read({"STRETTO_TRANSPORT=cma"}, &a).ok());

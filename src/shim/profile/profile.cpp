@@ -1,0 +1,193 @@
+#include "shim/profile/profile.hpp"
+
+#include <stdlib.h>
+
+#include "shim/profile/iterations.hpp"
+#include "shim/profile/queues.hpp"
+
+namespace stretto::shim::profile {
+
+constinit bool watching = false;
+constinit thread_local bool inside = false;
+
+namespace {
+
+enum class Family : uint8_t { other, collective, message, completion, one_sided, creation };
+
+constexpr Family family_of(Shape shape) {
+  if (is_collective(shape)) return Family::collective;
+  if (shape >= Shape::send && shape <= Shape::ready) return Family::message;
+  if (shape >= Shape::wait && shape <= Shape::request_get_status) return Family::completion;
+  if (shape >= Shape::put && shape <= Shape::win_free) return Family::one_sided;
+  return shape >= Shape::duplicate ? Family::creation : Family::other;
+}
+
+Family family_of(const Descriptor& d) {
+  const Family family = family_of(d.shape);
+  return family == Family::other && d.window >= 0 ? Family::one_sided : family;
+}
+
+void find_communicator(Call& call) {
+  const Descriptor& d = call.d();
+  if (d.communicator < 0 || d.kinds[d.communicator] != 'C') return;
+  call.communicator = communicator_of(call.words.handle<MPI_Comm>(d.communicator));
+  if (!call.communicator) return;
+  call.facts.communicator = call.communicator->index;
+  call.partners = call.communicator->partners();
+}
+
+// MPICH (to 5.0.2) leaves the status of MPI_Isendrecv as the request's former user left it.
+#if defined(STRETTO_MPI_OMPI)
+constexpr bool tells_of_isendrecv = true;
+#else
+constexpr bool tells_of_isendrecv = false;
+#endif
+
+// MPICH's mpi_f08 does not write to memory that stands in for MPI_STATUS_IGNORE.
+constexpr bool takes_fortran_statuses = tells_of_isendrecv;
+
+// Memory of one thread that grows as needed and stays until the thread ends.
+struct Memory {
+  void* data = nullptr;
+  size_t bytes = 0;
+  Memory() = default;
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() { free(data); }
+  void* reserve(size_t wanted) {
+    if (wanted <= bytes) return data;
+    free(data);
+    data = malloc(2 * wanted);
+    bytes = data ? 2 * wanted : 0;
+    return data;
+  }
+};
+
+}  // namespace
+
+void enter_call(Call& call) {
+  const Descriptor& d = call.d();
+  call.facts.function = uint16_t(call.function);
+  find_communicator(call);
+  if (d.tag >= 0) call.facts.tag = call.words.integer(d.tag);
+  look_around(call.begin);
+  switch (family_of(d)) {
+    case Family::collective:
+      before_collective(call);
+      break;
+    case Family::message:
+      before_message(call);
+      break;
+    case Family::completion:
+      before_completion(call);
+      break;
+    case Family::one_sided:
+      before_one_sided(call);
+      break;
+    case Family::creation:
+      before_creation(call);
+      break;
+    case Family::other:
+      break;
+  }
+  if (call.recording()) trace::enter(call.facts, call.begin);
+}
+
+void leave_call(Call& call, int code) {
+  const Family family = family_of(call.d());
+  if (code != MPI_SUCCESS) {
+    call.facts.flags |= trace::failed;
+    call.facts.direction = trace::Direction::none;
+    call.has_second = false;
+  } else if (family == Family::message) {
+    after_message(call);
+  } else if (family == Family::completion) {
+    after_completion(call);
+  } else if (family == Family::one_sided) {
+    after_one_sided(call);
+  } else if (family == Family::creation) {
+    after_creation(call);
+  } else if (family == Family::collective && call.d().way != Way::does) {
+    remember_request(call, false, false);
+    if (call.d().way == Way::prepares) call.facts.sent = call.facts.received = 0;
+  }
+  if (call.recording()) trace::leave(call.facts, call.begin, call.end);
+  if (family == Family::completion) return completion_parts(call, code);
+  if (code != MPI_SUCCESS) return;
+  if (family == Family::message) message_parts(call);
+  if (family == Family::one_sided) one_sided_parts(call);
+}
+
+void set_peer(Call& call, int rank) {
+  if (rank == MPI_ANY_SOURCE) {
+    call.facts.peer = trace::any_peer;
+    call.facts.flags |= trace::any_source;
+    return;
+  }
+  if (rank < 0) return;
+  call.facts.peer = rank;
+  call.facts.partner = call.partners ? call.partners->rank(rank) : -1;
+}
+
+void draw_sequence(trace::CallFacts& facts, Communicator* c) {
+  facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);
+  facts.collective = true;
+  if (facts.sequence == 0) refresh_name(c);
+  if (c->is_world) world_collective(facts.sequence);
+}
+
+void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* later) {
+  const uintptr_t handle = key_of(call.words.handle_at<MPI_Request>(call.d().request));
+  static const uintptr_t null = predefined_value("MPI_REQUEST_NULL");
+  if (handle == null || handle == 0) return;
+  const trace::CallFacts& receive = call.has_second ? call.second : call.facts;
+  Tracked request;
+  request.persistent = call.d().way == Way::prepares;
+  if (!request.persistent) request.number = draw_request_number();
+  call.facts.request = uint32_t(request.number);
+  request.sent = call.facts.sent;
+  request.received = receive.received;
+  request.partners = call.partners;
+  request.variable = call.words.address_at(call.d().request, 0);
+  request.later = later;
+  request.peer = receive.peer;
+  request.tag = receive.tag;
+  request.function = call.facts.function;
+  request.index = call.facts.communicator;
+  request.datatype = receive.datatype;
+  request.partitions = call.facts.partitions;
+  request.op = call.facts.op;
+  request.location = receive.location;
+  request.flags = receive.flags;
+  request.receives = receives;
+  request.sends = sends;
+  request.silent = call.d().partition >= 0 || (call.has_second && !tells_of_isendrecv);
+  if (request.persistent && is_collective(call.d().shape) && call.communicator) hold(request.communicator = call.communicator);
+  track(handle, request);
+}
+
+namespace {
+MPI_Status* own_statuses(size_t count) {
+  static thread_local Memory memory;
+  return static_cast<MPI_Status*>(memory.reserve(count * sizeof(MPI_Status)));
+}
+}  // namespace
+
+void provide_statuses(Call& call, size_t count) {
+  const Descriptor& d = call.d();
+  if (call.words.ignores_status()) {
+    if (!takes_fortran_statuses && call.words.language == Language::fortran) return;
+    MPI_Status* own = own_statuses(count);
+    if (!own) return;
+    call.words.words[d.status] = reinterpret_cast<Word>(own);
+    call.own_statuses = true;
+  }
+  call.statuses = static_cast<MPI_Status*>(call.words.pointer(d.status));
+}
+
+uintptr_t* handle_memory(size_t count) {
+  static thread_local Memory memory;
+  return static_cast<uintptr_t*>(memory.reserve(count * sizeof(uintptr_t)));
+}
+
+}  // namespace stretto::shim::profile

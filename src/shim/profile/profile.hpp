@@ -1,0 +1,35 @@
+// The profile: what the wrappers tell the tracer (trace/tracer.hpp) while STRETTO_PROFILE is aggregate or full.
+#pragma once
+#include "base/settings.hpp"
+#include "shim/profile/call.hpp"
+
+namespace stretto::shim::profile {
+
+// Between MPI_Init and MPI_Finalize of a process that is profiled; also while MPI_Pcontrol(0) holds, since requests,
+// communicators and the numbers of collectives are followed all the time.
+extern constinit bool watching;
+
+// True while a call of this thread is on its way: what the MPI library calls meanwhile is no call of the program.
+extern constinit thread_local bool inside;
+
+inline bool watches() {
+  return __builtin_expect(watching, 0) && !inside;
+}
+
+// Around one call. `words` are those of C, one more than the function has parameters.
+void enter_call(Call& call);
+void leave_call(Call& call, int code);  // call.end has been taken
+
+// After an error, before leave_call: does what MPI would have done had it been given the program's own arguments.
+void wait_for_rest(const Call& call);
+
+// Where the process stands.
+void open_profile(const Settings& settings, const trace::Tables& tables);  // warns in one line where it cannot be written
+void profile_initialised(uint64_t begin, uint32_t function);               // after MPI_Init, which began then
+void profile_finalizing(uint64_t begin);
+void profile_finalized(uint64_t begin, uint64_t end);
+void profile_aborting();
+void profile_in_fork_child();
+void control(int level);  // MPI_Pcontrol
+
+}  // namespace stretto::shim::profile
