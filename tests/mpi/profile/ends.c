@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
     return MPI_Finalize();
   }
   if (rank == 1) {
+    usleep(500000); /* until the other one is where it is said to be */
     if (strcmp(argv[1], "kill") == 0) raise(SIGKILL);
     if (strcmp(argv[1], "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 9);
     if (strcmp(argv[1], "crash") == 0) *(volatile int*)0 = 1;
