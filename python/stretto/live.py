@@ -15,6 +15,7 @@ import numpy as np
 from stretto.profile.job import Job, Process, newest_ticks, open_job
 from stretto.profile.matching import COLLECTIVE
 from stretto.trace_layout import STAGES
+from stretto.wording import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -189,8 +190,6 @@ def _elsewhere(job: Job, places: list[Place], absent: set[int]) -> dict[int, str
 
 def describe(place: Place) -> str:
     """ "in MPI_Recv from 3 on MPI_COMM_WORLD for 12.5 s"."""
-    from stretto.profile_report.text import duration
-
     where = f" on {place.communicator}" if place.communicator else ""
     if is_collective(place.function) and place.key[1]:
         where = f" number {place.sequence}{where}"

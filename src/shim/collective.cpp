@@ -231,7 +231,7 @@ bool run_predefined(Entry& entry, const Reduction& r, const Layout& layout, Requ
   return run_staged(entry, job, request, call);
 }
 
-bool run_user(Entry& entry, const Reduction& r, const Layout& layout, Request& request, Call& call) {
+bool run_user(Entry& entry, const Reduction& r, const Layout& layout, Request request, Call& call) {
   UserReduction user(layout, r.op);
   request.user = user.callback();
   Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};

@@ -12,8 +12,9 @@ import pytest
 from rich.cells import cell_len
 
 from profile_example import HOSTILE, LATE, RUN, example
+from stretto import wording
 from stretto.profile_model import TABLES, Profile
-from stretto.profile_report import heat, svg, terminal, text, views
+from stretto.profile_report import heat, svg, terminal, views
 from stretto.profile_report.as_json import as_json
 
 
@@ -136,26 +137,26 @@ def test_json_holds_every_table_and_no_nan() -> None:
     ],
 )
 def test_durations(value: float | None, shown: str) -> None:
-    assert text.duration(value) == shown
+    assert wording.duration(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0, "0 B"), (8, "8 B"), (1024, "1 KiB"), (9.998 * 2**20, "10.0 MiB"), (3 << 40, "3 TiB")]
 )
 def test_sizes(value: float, shown: str) -> None:
-    assert text.size(value) == shown
+    assert wording.size(value) == shown
 
 
 @pytest.mark.parametrize(
     ("value", "shown"), [(0, "0 %"), (1, "100 %"), (0.9996, "99.9 %"), (0.00001, "< 0.1 %"), (0.314, "31 %")]
 )
 def test_shares(value: float, shown: str) -> None:
-    assert text.percent(value) == shown
+    assert wording.percent(value) == shown
 
 
 def test_ranks_are_written_short() -> None:
-    assert text.rank_list([3, 0, 1, 2, 7, 9, 10]) == "0–3, 7, 9–10"
-    assert text.rank_list(range(0, 100, 2), 3) == "0, 2, 4, … (47 more)"
+    assert wording.rank_list([3, 0, 1, 2, 7, 9, 10]) == "0–3, 7, 9–10"
+    assert wording.rank_list(range(0, 100, 2), 3) == "0, 2, 4, … (47 more)"
 
 
 def test_totals_come_from_the_tables() -> None:

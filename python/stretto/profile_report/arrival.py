@@ -8,7 +8,7 @@ from stretto.profile_model import Profile
 from stretto.profile_report import arrival_figures, views
 from stretto.profile_report.markup import Html, Section, bar, details, figure, heading, note, number, table, text
 from stretto.profile_report.sections import missing
-from stretto.profile_report.text import count, duration, factor, percent, plural
+from stretto.wording import count, duration, factor, percent, plural
 
 _CLASSES = {"small": 0, "medium": 1, "large": 2, "none": 3}
 _SCOPES = (

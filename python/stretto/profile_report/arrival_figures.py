@@ -12,7 +12,7 @@ import polars as pl
 from stretto.profile_model import Profile
 from stretto.profile_report import heat, views
 from stretto.profile_report.svg import Drawing, bottom_axis, exact, left_axis, legend, logarithmic, roomy, short
-from stretto.profile_report.text import count, duration, percent, tick
+from stretto.wording import count, duration, percent, tick
 
 WIDE = 1040.0
 _MOST_DOTS = 2500

@@ -10,7 +10,7 @@ import numpy as np
 from stretto.profile_model import Profile
 from stretto.profile_report import heat, views
 from stretto.profile_report.svg import LETTER, Drawing, bottom_axis, exact, legend, roomy, short
-from stretto.profile_report.text import bin_name, count, duration, percent, short_count, short_size, size, tick
+from stretto.wording import bin_name, count, duration, percent, short_count, short_size, size, tick
 
 WIDE, HALF = 1040.0, 508.0
 _SERIES = ("s0", "s1", "s2", "s3", "s4")  # styles of the longest functions; the rest is "other"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from stretto.profile_report.svg import Drawing
-from stretto.profile_report.text import duration
+from stretto.wording import duration
 
 # From nearly white to nearly black, even steps of lightness: reads the same in grey.
 _ANCHORS = np.array([(238, 243, 249), (178, 205, 230), (104, 155, 203), (43, 95, 152), (10, 33, 72)], dtype=float)

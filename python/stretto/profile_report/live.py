@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from stretto.profile_report.terminal import heading, line, table, write
-from stretto.profile_report.text import duration, plural, rank_list
+from stretto.wording import duration, plural, rank_list
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.profile_report.svg import safe
-from stretto.profile_report.text import NONE
+from stretto.wording import NONE
 
 
 class Html(str):

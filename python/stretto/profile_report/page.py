@@ -10,7 +10,7 @@ from stretto.profile_report import sections, traffic, views
 from stretto.profile_report.arrival import arrival
 from stretto.profile_report.markup import Section
 from stretto.profile_report.svg import safe
-from stretto.profile_report.text import NONE, duration, percent
+from stretto.wording import NONE, duration, percent
 
 # Nothing may be loaded and nothing may run, whatever a job's names hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"

@@ -19,7 +19,7 @@ from stretto.profile_report.markup import (
     table,
     text,
 )
-from stretto.profile_report.text import NONE, bin_name, clean, count, digits, duration, percent, plural, size, span
+from stretto.wording import NONE, bin_name, clean, count, digits, duration, percent, plural, size, span
 
 _NOTHING = "nothing of this kind was seen in the run"
 

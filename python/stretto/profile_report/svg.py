@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from stretto.profile_report.text import clean
+from stretto.wording import clean
 
 LETTER = 6.6  # mean width of a letter at the drawings' 12 px
 

@@ -14,7 +14,7 @@ from stretto.profile_report import views
 from stretto.profile_report.arrival import noise_note, since, waiting_rows
 from stretto.profile_report.page import key_numbers, subtitle
 from stretto.profile_report.svg import short
-from stretto.profile_report.text import (
+from stretto.wording import (
     NONE,
     bin_name,
     clean,

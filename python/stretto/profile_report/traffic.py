@@ -6,7 +6,7 @@ from stretto.profile_model import Profile
 from stretto.profile_report import figures, views
 from stretto.profile_report.markup import Html, Section, bar, columns_of, details, figure, heading, number, paragraph, table, text
 from stretto.profile_report.sections import missing
-from stretto.profile_report.text import NONE, bin_name, count, duration, plural, size
+from stretto.wording import NONE, bin_name, count, duration, plural, size
 
 
 def sizes(profile: Profile) -> Section:

@@ -180,7 +180,7 @@ void after_completion(Call& call) {
   const size_t count = request_count(call);
   int i = call.words.index_at(d.index);
   // MPICH 4.0's mpi_f08 gives the index that C has.
-  if (call.words.language == Language::fortran && i >= -1 && size_t(i + 1) < count && !vanished(call, i) && vanished(call, i + 1))
+  if (call.words.language == Language::fortran && i >= -1 && i + 1 < int(count) && !vanished(call, i) && vanished(call, i + 1))
     ++i;
   if (i >= 0 && size_t(i) < count) after_one(call, size_t(i), call.handles[i]);
 }

@@ -34,7 +34,7 @@ static void* symbol(void* handle, const char* name) {
 static void load_driver(void) {
   void* handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!handle) exit(fprintf(stderr, "%s\n", dlerror()));
-  ((CUresult(*)(unsigned))symbol(handle, "cuInit"))(0);
+  ((CUresult (*)(unsigned))symbol(handle, "cuInit"))(0);
   *(void**)&mem_alloc = symbol(handle, "cuMemAlloc_v2");
   *(void**)&mem_alloc_managed = symbol(handle, "cuMemAllocManaged");
   *(void**)&mem_free = symbol(handle, "cuMemFree_v2");
@@ -84,9 +84,9 @@ static void drop(struct buffer* b) {
 struct shape {
   const char* name;
   MPI_Datatype type;
-  int ints;         /* per element */
-  int extent;       /* in ints */
-  int offset[2];    /* of its ints */
+  int ints;      /* per element */
+  int extent;    /* in ints */
+  int offset[2]; /* of its ints */
   MPI_Op op;
 };
 
@@ -102,7 +102,9 @@ static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
   }
 }
 
-static int value(int who, int i) { return who * 7 + i % 1000; }
+static int value(int who, int i) {
+  return who * 7 + i % 1000;
+}
 
 static int sum_of_values(int i) {
   int sum = 0;
@@ -135,11 +137,16 @@ static void check(const struct shape* s, int count, const struct buffer* b, int 
 
 static enum place place_of(int mixture, int salt) {
   switch (mixture) {
-    case 0: return DEVICE;
-    case 1: return rank == 0 ? DEVICE : HOST;
-    case 2: return rank % 2 ? DEVICE : MANAGED;
-    case 3: return (rank + salt) % 2 ? DEVICE : HOST;
-    default: return MANAGED;
+    case 0:
+      return DEVICE;
+    case 1:
+      return rank == 0 ? DEVICE : HOST;
+    case 2:
+      return rank % 2 ? DEVICE : MANAGED;
+    case 3:
+      return (rank + salt) % 2 ? DEVICE : HOST;
+    default:
+      return MANAGED;
   }
 }
 

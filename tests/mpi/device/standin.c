@@ -60,7 +60,9 @@ static CUresult allocate(CUdeviceptr* at, size_t size, int managed) {
   return 0;
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr* at, size_t size) { return allocate(at, size, 0); }
+CUresult cuMemAlloc_v2(CUdeviceptr* at, size_t size) {
+  return allocate(at, size, 0);
+}
 
 CUresult cuMemAllocManaged(CUdeviceptr* at, size_t size, unsigned flags) {
   (void)flags;
@@ -108,7 +110,9 @@ CUresult cuDevicePrimaryCtxRetain(void** context, int device) {
   return 0;
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(int device) { return device < 0 || device >= devices ? invalid_value : 0; }
+CUresult cuDevicePrimaryCtxRelease_v2(int device) {
+  return device < 0 || device >= devices ? invalid_value : 0;
+}
 
 CUresult cuStreamSynchronize(void* stream) {
   (void)stream;
@@ -137,9 +141,13 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr at, const void* host, size_t size) {
   return 0;
 }
 
-void standin_fail(enum standin_step step) { failing = step; }
+void standin_fail(enum standin_step step) {
+  failing = step;
+}
 
-int standin_depth(void) { return depth; }
+int standin_depth(void) {
+  return depth;
+}
 
 void standin_set(CUdeviceptr at, const void* bytes, size_t size) {
   const struct allocation* a = owner(at);

@@ -19,8 +19,12 @@ static int refused(size_t bytes) {
   return 1;
 }
 
-void* malloc(size_t bytes) { return refused(bytes) ? NULL : __libc_malloc(bytes); }
-void* aligned_alloc(size_t alignment, size_t bytes) { return refused(bytes) ? NULL : __libc_memalign(alignment, bytes); }
+void* malloc(size_t bytes) {
+  return refused(bytes) ? NULL : __libc_malloc(bytes);
+}
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  return refused(bytes) ? NULL : __libc_memalign(alignment, bytes);
+}
 
 enum { count = 400000 }; /* elements of two ints, with gaps */
 static int rank, size, right = 1;

@@ -51,13 +51,13 @@ TEST(Settings, EveryRowIsAcceptedWithItsDefault) {
 
 TEST(Settings, ValuesReachTheirFields) {
   Settings s;
-  ASSERT_TRUE(read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f",
-                    "STRETTO_TRANSPORT=cma", "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1",
-                    "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12", "STRETTO_JOIN_TIMEOUT_MS=7", "STRETTO_PROFILE=full",
-                    "STRETTO_TRACE_MIB=9", "STRETTO_ITERATIONS=3:14", "STRETTO_ITERATION_CALLS=5",
-                    "STRETTO_NCCL_NEXT_PLUGIN=inspector"},
-                   &s)
-                  .ok());
+  ASSERT_TRUE(
+      read({"STRETTO_ACCELERATE=off", "STRETTO_JOB=j1", "STRETTO_RECORD_DIR=/r", "STRETTO_RULES=/f", "STRETTO_TRANSPORT=cma",
+            "STRETTO_WAIT=futex", "STRETTO_ISA=baseline", "STRETTO_FAULT=cut=1", "STRETTO_LOG=debug", "STRETTO_MEMORY_MIB=12",
+            "STRETTO_JOIN_TIMEOUT_MS=7", "STRETTO_PROFILE=full", "STRETTO_TRACE_MIB=9", "STRETTO_ITERATIONS=3:14",
+            "STRETTO_ITERATION_CALLS=5", "STRETTO_NCCL_NEXT_PLUGIN=inspector"},
+           &s)
+          .ok());
   EXPECT_FALSE(s.accelerate);
   EXPECT_STREQ(s.job, "j1");
   EXPECT_STREQ(s.record_dir, "/r");
