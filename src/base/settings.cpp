@@ -25,6 +25,7 @@ constexpr SettingRow rows[] = {
     {"STRETTO_MEMORY_MIB", "count", "0", "most shared memory per node for staging, in MiB; 0: 1 GiB or an eighth of the memory"},
     {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000",
      "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
+    {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -87,6 +88,9 @@ void assign(int row, const char* value, Settings* s) {
     case 10:
       parse_count(value, &s->join_timeout_ms);
       break;
+    case 11:
+      s->arena = strcmp(value, "on") == 0;
+      break;
   }
 }
 
@@ -132,6 +136,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }
 

@@ -19,6 +19,7 @@ struct Settings {
   const char* log = "warning";
   uint64_t memory_mib = 0;
   uint64_t join_timeout_ms = 5000;
+  bool arena = false;
 };
 
 struct SettingRow {

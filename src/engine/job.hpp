@@ -10,6 +10,7 @@
 
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "engine/arenas.hpp"
 #include "engine/pool.hpp"
 #include "engine/segment.hpp"
 #include "platform/cpus.hpp"
@@ -29,6 +30,7 @@ struct Member {
   uint64_t fingerprint;    // of its settings, rules and build
   uint64_t probe_address;  // of a word in its private memory, for a trial read ...
   uint64_t probe_value;    // ... and what stands there
+  uint64_t arena_bytes;    // size of its arena; 0: it has none
 };
 
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
@@ -39,6 +41,7 @@ struct JobHeader {
   uint32_t local_size;
   std::atomic<uint32_t> registered;
   std::atomic<uint32_t> verdict;
+  ArenasHeader arenas;
   PoolHeader pool;
   Member members[1];  // local_size of them
 };
@@ -66,21 +69,25 @@ class Job {
   const Member& member(int index) const { return header_->members[index]; }
   bool alive(int index) const { return platform::process_alive(header_->members[index].process); }
 
+  const Arenas& arenas() const { return arenas_; }
+
   Segment& segment() { return segment_; }
   Pool& pool() { return pool_; }
 
  private:
-  Status open_segment(uint64_t deadline);
+  Status open_segment(platform::Rendezvous& rendezvous, uint64_t deadline);
   Status make_segment();
   Status map_header();
   void enter(uint64_t fingerprint);
   Status agree(uint64_t deadline);
+  void share_arenas(platform::Rendezvous& rendezvous);
   Verdict judge() const;
 
   Place place_;
   Settings settings_;
   Segment segment_;
   Pool pool_;
+  Arenas arenas_;
   JobHeader* header_ = nullptr;
   bool joined_ = false;
   bool crowded_ = false;

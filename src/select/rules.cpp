@@ -72,9 +72,10 @@ bool parse_condition(string_view word, Rule* rule) {
   string_view key = word.substr(0, equals), value = word.substr(equals + 1);
   if (key == "bytes") return parse_interval(value, &rule->bytes);
   if (key == "ranks") return parse_interval(value, &rule->ranks);
-  if (key != "crowded" || (value != "yes" && value != "no")) return false;
-  rule->crowded = value == "yes";
-  return true;
+  if (value != "yes" && value != "no") return false;
+  if (key == "crowded") return rule->crowded = value == "yes", true;
+  if (key == "arena") return rule->arena = value == "yes", true;
+  return false;
 }
 
 // One line that is not empty: kind, conditions, algorithm.
