@@ -20,13 +20,22 @@ def merge(*preloads: str) -> str:
     return ":".join(dict.fromkeys(entries))
 
 
-def rewrite(style: Style, command: Sequence[str], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
-    """`command` (launcher first) with LD_PRELOAD=`library` and the variables in `others` set on all ranks.
+def rewrite(
+    style: Style,
+    command: Sequence[str],
+    library: str,
+    others: Mapping[str, str],
+    env: Mapping[str, str],
+    more: Sequence[str] = (),
+) -> list[str]:
+    """`command` (launcher first) with LD_PRELOAD=`library` and `more` and the variables in `others` set on all ranks.
 
     `env` is the environment the command will run in: its LD_PRELOAD is kept in front.
     """
-    if any(character in library for character in ": "):
-        raise StrettoError(f"{library}: LD_PRELOAD cannot hold a path with a space or a colon; install Stretto elsewhere")
+    for path in (library, *more):
+        if any(character in path for character in ": "):
+            raise StrettoError(f"{path}: LD_PRELOAD cannot hold a path with a space or a colon; install Stretto elsewhere")
+    library = ":".join((library, *more))
     launcher, *arguments = command
     contexts = _split(arguments) if style is not Style.HYDRA else [list(arguments)]
     rewritten = [_CONTEXT[style](context, library, others, env) for context in contexts]

@@ -24,12 +24,16 @@ class Plan:
     library: Path
     accelerate: str  # "on" or "off"
     warning: str
+    arena: Path | None = None  # the arena's library, where it is asked for
 
     def rewritten(self, record_folder: Path | None) -> list[str]:
         others = {"STRETTO_JOB": job.job_id(), "STRETTO_ACCELERATE": self.accelerate}
         if record_folder is not None:
             others["STRETTO_RECORD_DIR"] = str(record_folder)
-        return rewrite(self.launcher.style, self.command, str(self.library), others, os.environ)
+        if self.arena is not None:
+            others["STRETTO_ARENA"] = "on"
+        more = [str(self.arena)] if self.arena is not None else []
+        return rewrite(self.launcher.style, self.command, str(self.library), others, os.environ, more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,15 @@ class Result:
             "launcher": str(self.plan.launcher.path),
             "launcher_version": self.plan.launcher.version,
             "accelerate": self.plan.accelerate,
+            "arena": self.plan.arena is not None,
             "wall_seconds": self.outcome.wall_seconds,
             **analysis.as_json(self.summary),
         }
 
 
-def plan(command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None) -> Plan:
+def plan(
+    command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None, arena: bool | None = None
+) -> Plan:
     """What will be done for a command; None: decide by the launcher, the program and the environment."""
     if not command:
         raise StrettoError("nothing to run: write stretto run -- mpirun -n 4 PROGRAM")
@@ -63,7 +70,8 @@ def plan(command: Sequence[str], accelerate: str | None, abi: str | None, librar
         raise StrettoError(f"preload library {library} is missing")
     path = library.resolve() if library is not None else preload.find(chosen)
     mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
-    return Plan(list(command), launcher, chosen, path, mode, warning)
+    wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
+    return Plan(list(command), launcher, chosen, path, mode, warning, preload.find_arena(path) if wanted else None)
 
 
 def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:

@@ -104,7 +104,7 @@ PageIndex Pages::from_top(PageIndex pages) {
 }
 
 PageIndex Pages::take(PageIndex pages, PageIndex alignment, bool* clean) {
-  if (pages > count_ || alignment > count_ - pages) return no_page;
+  if (pages > count_ || alignment - 1 > count_ - pages) return no_page;
   PageIndex wanted = pages + alignment - 1;
   PageIndex at = find(wanted), length = wanted;
   *clean = true;

@@ -11,13 +11,14 @@
 
 #include "arena/arena.hpp"
 #include "arena/next.hpp"
+#include "platform/parse.hpp"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace stretto::arena {
 namespace {
 
-constexpr size_t large = 64 << 10;  // bytes; smaller requests are libc's
+size_t large = 64 << 10;  // bytes; smaller requests are libc's
 
 // untried until the first large block: most processes that inherit the preload (shells, launchers) never ask for one.
 enum State : int { off, untried, open };
@@ -208,16 +209,29 @@ EXPORTED void stretto_arena(View* view) {
 namespace stretto::arena {
 namespace {
 
+// Also STRETTO_ARENA_KIB; a value that is no number is complained of where all settings are read.
+bool is_on(char** environment) {
+  constexpr char from[] = "STRETTO_ARENA_KIB=";
+  bool on = false;
+  for (char** entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    on = on || strcmp(*entry, "STRETTO_ARENA=on") == 0;
+    if (strncmp(*entry, from, sizeof from - 1) != 0) continue;
+    uint64_t kib;
+    if (platform::parse_number(*entry + sizeof from - 1, &kib) && kib >= 1 && kib <= 1 << 20) large = kib << 10;
+  }
+  return on;
+}
+
 // Runs before the initialisers of all other libraries (linked with -z initfirst): so the handlers around fork stand first, and in
 // a child no other handler writes to the arena before it is private.
-__attribute__((constructor)) void begin() {
-  const char* wanted = getenv("STRETTO_ARENA");
+// Also before libc's own, so getenv does not work yet.
+__attribute__((constructor)) void begin(int, char**, char** environment) {
   void* const own[] = {reinterpret_cast<void*>(&::malloc),         reinterpret_cast<void*>(&::free),
                        reinterpret_cast<void*>(&::calloc),         reinterpret_cast<void*>(&::realloc),
                        reinterpret_cast<void*>(&::aligned_alloc),  reinterpret_cast<void*>(&::posix_memalign),
                        reinterpret_cast<void*>(&::memalign),       reinterpret_cast<void*>(&::valloc),
                        reinterpret_cast<void*>(&::pvalloc),        reinterpret_cast<void*>(&::malloc_usable_size)};
-  if (wanted == nullptr || strcmp(wanted, "on") != 0)
+  if (!is_on(environment))
     why = "STRETTO_ARENA is not on";
   else if (!alone(own))
     why = "the program brings an allocator of its own";

@@ -26,6 +26,7 @@ constexpr SettingRow rows[] = {
     {"STRETTO_JOIN_TIMEOUT_MS", "count", "5000",
      "how long MPI_Init waits for ranks that do not run Stretto before going on without it"},
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
+    {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -91,6 +92,8 @@ void assign(int row, const char* value, Settings* s) {
     case 11:
       s->arena = strcmp(value, "on") == 0;
       break;
+    case 12:
+      break;  // read by libstretto_arena.so alone
   }
 }
 
