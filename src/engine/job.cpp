@@ -117,6 +117,12 @@ void Job::enter(uint64_t fingerprint) {
   me.probe_address = reinterpret_cast<uint64_t>(&probe_word);
   me.probe_value = probe_word;
   me.arena_bytes = settings_.arena ? arenas_.find() : 0;
+  transport::XpmemCalls calls;
+  if (transport::load_xpmem("libxpmem.so.0", "/dev/xpmem", &calls).ok()) {
+    me.xpmem_segment = transport::make_xpmem_segment(calls);
+    xpmem_.reset(new (std::nothrow) transport::XpmemPeers(calls, place_.local_size));
+    if (xpmem_ && !xpmem_->usable()) xpmem_.reset();
+  }
   me.registered.store(1, std::memory_order_release);
   header_->registered.fetch_add(1, std::memory_order_acq_rel);
   platform::futex_wake_all(&header_->registered);

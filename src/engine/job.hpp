@@ -7,6 +7,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/settings.hpp"
 #include "base/status.hpp"
@@ -16,6 +17,7 @@
 #include "platform/cpus.hpp"
 #include "platform/process.hpp"
 #include "select/rules.hpp"
+#include "transport/xpmem/xpmem.hpp"
 
 namespace stretto::engine {
 
@@ -31,6 +33,7 @@ struct Member {
   uint64_t probe_address;  // of a word in its private memory, for a trial read ...
   uint64_t probe_value;    // ... and what stands there
   uint64_t arena_bytes;    // size of its arena; 0: it has none
+  int64_t xpmem_segment;   // its address space for XPMEM; 0: it has none
 };
 
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
@@ -70,6 +73,7 @@ class Job {
   bool alive(int index) const { return platform::process_alive(header_->members[index].process); }
 
   const Arenas& arenas() const { return arenas_; }
+  transport::XpmemPeers* xpmem() { return xpmem_.get(); }  // null where this process has no XPMEM
 
   Segment& segment() { return segment_; }
   Pool& pool() { return pool_; }
@@ -88,6 +92,7 @@ class Job {
   Segment segment_;
   Pool pool_;
   Arenas arenas_;
+  std::unique_ptr<transport::XpmemPeers> xpmem_;
   JobHeader* header_ = nullptr;
   bool joined_ = false;
   bool crowded_ = false;

@@ -7,6 +7,7 @@
 #include "transport/cma/cma.hpp"
 #include "transport/descent/descent.hpp"
 #include "transport/fault/fault.hpp"
+#include "transport/xpmem/xpmem.hpp"
 
 namespace stretto::engine {
 namespace {
@@ -19,6 +20,13 @@ std::unique_ptr<Transport> by_arena(const Job& job, const int* members, int size
   if (mapped == nullptr) return nullptr;
   for (int r = 0; r < size; ++r) mapped[r] = job.arenas()[members[r]];
   return transport::make_arena(mapped.get(), size, rank);
+}
+
+std::unique_ptr<Transport> by_xpmem(Job& job, const int* members, int size, int rank) {
+  transport::XpmemPeers* peers = job.xpmem();
+  for (int r = 0; r < size; ++r)
+    if (peers == nullptr || (r != rank && !peers->open(members[r], job.member(members[r]).xpmem_segment))) return nullptr;
+  return transport::make_xpmem(*peers, members, size, rank);
 }
 
 std::unique_ptr<Transport> by_cma(const Job& job, const int* members, int size, int rank) {
@@ -38,8 +46,8 @@ std::unique_ptr<Transport> by_cma(const Job& job, const int* members, int size, 
 
 }  // namespace
 
-std::unique_ptr<Transport> reach_peers(const Job& job, const int* members, int size, int rank, const char* faults) {
-  std::unique_ptr<Transport> steps[transport::most_steps] = {by_arena(job, members, size, rank), nullptr,
+std::unique_ptr<Transport> reach_peers(Job& job, const int* members, int size, int rank, const char* faults) {
+  std::unique_ptr<Transport> steps[transport::most_steps] = {by_arena(job, members, size, rank), by_xpmem(job, members, size, rank),
                                                              by_cma(job, members, size, rank)};
   std::unique_ptr<Transport> all = transport::make_descent(std::move(steps));
   transport::Faults wanted;
