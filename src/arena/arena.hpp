@@ -48,9 +48,9 @@ class Arena {
 
   // All keep errno. `alignment` is a power of two. Null: no room, ask another allocator. *zeroed: every byte is zero.
   void* allocate(size_t bytes, size_t alignment, bool* zeroed);
-  bool release(void* block);                // false: no block begins there
-  size_t usable(const void* block) const;   // 0: no block begins there
-  bool resize(void* block, size_t bytes);   // in place; false: it stays as it is
+  bool release(void* block);               // false: no block begins there
+  size_t usable(const void* block) const;  // 0: no block begins there
+  bool resize(void* block, size_t bytes);  // in place; false: it stays as it is
 
   View view() const;
 

@@ -62,8 +62,8 @@ void* early_page(size_t bytes) {
   return early_aligned(0, bytes);
 }
 
-constexpr Allocator early = {early_malloc,  early_free,    early_calloc, early_realloc, early_aligned,
-                             early_posix,   early_aligned, early_page,   early_page,    early_size};
+constexpr Allocator early = {early_malloc, early_free,    early_calloc, early_realloc, early_aligned,
+                             early_posix,  early_aligned, early_page,   early_page,    early_size};
 
 Allocator next;
 std::atomic<bool> known{false};

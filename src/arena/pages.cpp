@@ -17,8 +17,8 @@ Pages::~Pages() {
 
 bool Pages::open(PageIndex count) {
   table_bytes_ = (size_t(count) + 1) * sizeof(Page);
-  void* mapped =
-      mmap(nullptr, table_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);  // zeroed: interior
+  void* mapped = mmap(nullptr, table_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                      0);  // zeroed: interior
   if (mapped == MAP_FAILED) return false;
   table_ = static_cast<Page*>(mapped);
   count_ = count;

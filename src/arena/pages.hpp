@@ -32,16 +32,17 @@ class Pages {
   // Frees a used block. clean: its bytes are zero and hold no memory any more.
   void give_back(PageIndex first, bool clean);
 
-  // Grows a used block to `pages` into what is free right behind it, or shrinks it; the pages cut off become idle. False: no room.
+  // Grows a used block to `pages` into what is free right behind it, or shrinks it; the pages cut off become idle. False: no
+  // room.
   bool resize(PageIndex first, PageIndex pages);
 
-  bool is_block(PageIndex first) const;           // a used block begins here
-  PageIndex length(PageIndex first) const;        // of the block that begins here
-  PageIndex next_used(PageIndex from) const;      // the first used block at or after the beginning of block `from`; no_page: none
-  PageIndex next_idle() const;                    // some idle block; no_page: none
-  void now_clean(PageIndex first);                // an idle block has been returned to the system
+  bool is_block(PageIndex first) const;       // a used block begins here
+  PageIndex length(PageIndex first) const;    // of the block that begins here
+  PageIndex next_used(PageIndex from) const;  // the first used block at or after the beginning of block `from`; no_page: none
+  PageIndex next_idle() const;                // some idle block; no_page: none
+  void now_clean(PageIndex first);            // an idle block has been returned to the system
   PageIndex top() const { return top_; }
-  uint64_t used() const { return used_; }         // pages
+  uint64_t used() const { return used_; }  // pages
   uint64_t idle() const { return idle_; }
 
  private:

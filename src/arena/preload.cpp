@@ -226,11 +226,11 @@ bool is_on(char** environment) {
 // a child no other handler writes to the arena before it is private.
 // Also before libc's own, so getenv does not work yet.
 __attribute__((constructor)) void begin(int, char**, char** environment) {
-  void* const own[] = {reinterpret_cast<void*>(&::malloc),         reinterpret_cast<void*>(&::free),
-                       reinterpret_cast<void*>(&::calloc),         reinterpret_cast<void*>(&::realloc),
-                       reinterpret_cast<void*>(&::aligned_alloc),  reinterpret_cast<void*>(&::posix_memalign),
-                       reinterpret_cast<void*>(&::memalign),       reinterpret_cast<void*>(&::valloc),
-                       reinterpret_cast<void*>(&::pvalloc),        reinterpret_cast<void*>(&::malloc_usable_size)};
+  void* const own[] = {reinterpret_cast<void*>(&::malloc),        reinterpret_cast<void*>(&::free),
+                       reinterpret_cast<void*>(&::calloc),        reinterpret_cast<void*>(&::realloc),
+                       reinterpret_cast<void*>(&::aligned_alloc), reinterpret_cast<void*>(&::posix_memalign),
+                       reinterpret_cast<void*>(&::memalign),      reinterpret_cast<void*>(&::valloc),
+                       reinterpret_cast<void*>(&::pvalloc),       reinterpret_cast<void*>(&::malloc_usable_size)};
   if (!is_on(environment))
     why = "STRETTO_ARENA is not on";
   else if (!alone(own))

@@ -27,7 +27,8 @@ class Arenas {
 
   // Collective over the node's ranks: sends the own descriptor to all, maps theirs, and agrees. bytes[r]: size of rank r's arena,
   // as registered. `rendezvous` is open. Afterwards shared() is the same on all ranks.
-  void share(platform::Rendezvous& rendezvous, ArenasHeader& header, const uint64_t* bytes, int size, int rank, uint64_t deadline);
+  void share(platform::Rendezvous& rendezvous, ArenasHeader& header, const uint64_t* bytes, int size, int rank,
+             uint64_t deadline);
 
   bool shared() const { return shared_; }
   transport::Mapped operator[](int member) const { return mapped_[member]; }

@@ -91,8 +91,8 @@ const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection =
-      select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel, job_->arenas().shared()});
+  last.selection = select::choose(
+      *policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel, job_->arenas().shared()});
   return last.selection;
 }
 

@@ -47,8 +47,8 @@ std::unique_ptr<Transport> by_cma(const Job& job, const int* members, int size, 
 }  // namespace
 
 std::unique_ptr<Transport> reach_peers(Job& job, const int* members, int size, int rank, const char* faults) {
-  std::unique_ptr<Transport> steps[transport::most_steps] = {by_arena(job, members, size, rank), by_xpmem(job, members, size, rank),
-                                                             by_cma(job, members, size, rank)};
+  std::unique_ptr<Transport> steps[transport::most_steps] = {
+      by_arena(job, members, size, rank), by_xpmem(job, members, size, rank), by_cma(job, members, size, rank)};
   std::unique_ptr<Transport> all = transport::make_descent(std::move(steps));
   transport::Faults wanted;
   if (*faults && transport::parse_faults(faults, &wanted).ok()) all = transport::make_fault(std::move(all), wanted);

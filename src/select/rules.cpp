@@ -138,16 +138,19 @@ Status load_rules(const char* path, Rules* rules) {
 const char* default_rules() {
   return "barrier                          flat\n"
          "bcast      bytes=..1072          flat\n"
-         "bcast      bytes=16K.. arena=yes direct\n"
+         "bcast      bytes=16K.. arena=yes crowded=no  direct\n"
+         "bcast      bytes=1M.. arena=yes  direct\n"
          "bcast                            staged\n"
          "reduce     bytes=..1072          flat\n"
-         "reduce     bytes=16K.. arena=yes direct\n"
+         "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
+         "reduce     bytes=1M.. arena=yes  direct\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..4K            gather\n"
-         "allreduce  bytes=8K.. arena=yes  direct\n"
+         "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
+         "allreduce  bytes=1M.. arena=yes  direct\n"
          "allreduce                        slices\n";
 }
 

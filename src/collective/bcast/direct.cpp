@@ -1,5 +1,5 @@
-// Bcast, direct: everybody reads the message from the root's buffer. Where the root can write to its peers' buffers, it stores the
-// last p-th of the message there meanwhile instead of waiting, and the others read the rest. See patterns/direct.hpp for what
+// Bcast, direct: everybody reads the message from the root's buffer. Where the root can write to its peers' buffers, it stores
+// the last p-th of the message there meanwhile instead of waiting, and the others read the rest. See patterns/direct.hpp for what
 // happens when reading is refused.
 #include "collective/patterns/direct.hpp"
 
@@ -17,7 +17,8 @@ class DirectBcast {
 
   Status run() {
     DirectFacts own;
-    if (team_.direct) own = {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach(), 0};
+    if (team_.direct)
+      own = {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach(), 0};
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own, facts_, &common));
     transport::Window message = facts_[request_.root].input;

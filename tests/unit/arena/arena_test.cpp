@@ -14,7 +14,6 @@
 #include <thread>
 #include <vector>
 
-
 namespace stretto::arena {
 namespace {
 

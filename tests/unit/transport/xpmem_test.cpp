@@ -54,7 +54,8 @@ TEST_F(XpmemTest, AttachmentsAreKeptAndBounded) {
   uint64_t far = uint64_t(1) << 40;
   for (int i = 0; i < 100; ++i) EXPECT_NE(peers.map(0, far + uint64_t(i % 10) * 1000, 500), nullptr);
   EXPECT_EQ(*attached_, 1);
-  for (uint64_t i = 0; i < 100'000; ++i) ASSERT_EQ(peers.map(0, far * (1 + i % 50) + 8, 8), reinterpret_cast<void*>(far * (1 + i % 50) + 8));
+  for (uint64_t i = 0; i < 100'000; ++i)
+    ASSERT_EQ(peers.map(0, far * (1 + i % 50) + 8, 8), reinterpret_cast<void*>(far * (1 + i % 50) + 8));
   EXPECT_LE(*most_, XpmemPeers::capacity);
 }
 
