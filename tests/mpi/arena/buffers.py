@@ -6,6 +6,7 @@ import gc
 import mmap
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 from mpi4py import MPI
@@ -95,9 +96,9 @@ def freed_memory_stays_free() -> None:
     """A peer that reads a hole of shared memory gives it a page. So what was freed and returned must have none later."""
     array = in_arena(50_000_000)  # more than the arena keeps
     array[:] = rank
-    # Huge pages that reach beyond the ends may stay.
-    offset = (array.ctypes.data - FIRST + HUGE - 1) // HUGE * HUGE
-    length = array.nbytes - 2 * HUGE
+    # Its upper half: huge pages that reach beyond the ends may stay, and new blocks come from the beginning.
+    length = array.nbytes // 2 // HUGE * HUGE - HUGE
+    offset = (array.ctypes.data - FIRST + array.nbytes // 2 + HUGE - 1) // HUGE * HUGE
     comm.Allreduce(MPI.IN_PLACE, array)
     check("Allreduce of 400 MB", array[::4096], np.full(len(array[::4096]), size * (size - 1) / 2))
     kept = [in_arena(300_000) for _ in range(4)]
@@ -118,7 +119,7 @@ def freed_memory_stays_free() -> None:
 def descriptor() -> int:
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(FileNotFoundError):  # the listing's own
-            if "stretto-arena" in os.readlink(f"/proc/self/fd/{name}"):
+            if "stretto-arena" in str(Path(f"/proc/self/fd/{name}").readlink()):
                 return int(name)
     sys.exit("the arena's descriptor is gone")
 
