@@ -125,7 +125,8 @@ def run(
     mpi: MpiOption = None,
     library: LibraryOption = None,
     arena: Annotated[
-        bool | None, typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place.")
+        bool | None,
+        typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
     ] = None,
 ) -> None:
     """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.

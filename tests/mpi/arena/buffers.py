@@ -19,7 +19,7 @@ wrong: list[str] = []
 
 
 def arena() -> tuple[int, int]:
-    with open("/proc/self/maps") as maps:
+    with Path("/proc/self/maps").open() as maps:
         own = [line for line in maps if "memfd:stretto-arena" in line]
     # The peers' arenas are mapped with the same name: the own one is where this process's blocks come from.
     block = np.empty(1 << 17)
@@ -117,10 +117,10 @@ def freed_memory_stays_free() -> None:
 
 
 def descriptor() -> int:
-    for name in os.listdir("/proc/self/fd"):
+    for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # the listing's own
-            if "stretto-arena" in str(Path(f"/proc/self/fd/{name}").readlink()):
-                return int(name)
+            if "stretto-arena" in str(link.readlink()):
+                return int(link.name)
     sys.exit("the arena's descriptor is gone")
 
 
