@@ -18,6 +18,7 @@ CPP_LEVELS = {
     "base": 0,
     "platform": 1,
     "trace": 1,
+    "arena": 2,
     "kernels": 2,
     "transport": 2,
     "collective": 3,

@@ -73,13 +73,17 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
     mpi: MpiOption = None,
     library: LibraryOption = None,
+    arena: Annotated[
+        bool | None,
+        typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
+    ] = None,
 ) -> None:
     """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.
 
     The launcher is mpirun, mpiexec or srun, of Open MPI, MPICH, Intel MPI or Slurm. The exit code is the launcher's.
     """
     command = command_after_dashes(context, stray, "run")
-    plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library)
+    plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library, arena)
     if plan.warning:
         report.say(plan.warning)
     if dry_run:

@@ -14,6 +14,7 @@ LIBRARIES = {
     "mpich": "libstretto_mpich.so",  # MPICH, Intel MPI, MVAPICH
     "abi": "libstretto_abi.so",  # the MPI standard ABI
 }
+ARENA = "libstretto_arena.so"  # the allocator of --arena, for any MPI
 ABI_NAMES = {
     "ompi": "Open MPI 5",
     "ompi4": "Open MPI 4",
@@ -32,6 +33,14 @@ def find(abi: str) -> Path:
     if not path.is_file():
         raise StrettoError(f"preload library {path} is missing: build it with ./dev build, or reinstall Stretto")
     return path
+
+
+def find_arena(beside: Path) -> Path:
+    """The arena's library, which stands beside the preload library `beside` or is installed. StrettoError where it is not."""
+    for path in (beside.parent / ARENA, folder() / ARENA):
+        if path.is_file():
+            return path
+    raise StrettoError(f"{folder() / ARENA} is missing: build it with ./dev build, or reinstall Stretto")
 
 
 def load(path: Path) -> ctypes.CDLL:

@@ -27,12 +27,16 @@ class Plan:
     job_id: str = field(default_factory=job.job_id)
     more_libraries: tuple[Path, ...] = ()  # preloaded behind `library`
     settings: dict[str, str] = field(default_factory=dict)  # more variables for the ranks
+    arena: Path | None = None  # the arena's library, where it is asked for
 
     def rewritten(self, record_folder: Path | None) -> list[str]:
         others = {"STRETTO_JOB": self.job_id, "STRETTO_ACCELERATE": self.accelerate, **self.settings}
         if record_folder is not None:
             others["STRETTO_RECORD_DIR"] = str(record_folder)
-        libraries = [str(path) for path in (self.library, *self.more_libraries)]
+        if self.arena is not None:
+            others["STRETTO_ARENA"] = "on"
+        arena = [self.arena] if self.arena is not None else []
+        libraries = [str(path) for path in (self.library, *arena, *self.more_libraries)]
         return rewrite(self.launcher.style, self.command, libraries, others, os.environ)
 
 
@@ -51,12 +55,15 @@ class Result:
             "launcher": str(self.plan.launcher.path),
             "launcher_version": self.plan.launcher.version,
             "accelerate": self.plan.accelerate,
+            "arena": self.plan.arena is not None,
             "wall_seconds": self.outcome.wall_seconds,
             **analysis.as_json(self.summary),
         }
 
 
-def plan(command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None) -> Plan:
+def plan(
+    command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None, arena: bool | None = None
+) -> Plan:
     """What will be done for a command; None: decide by the launcher, the program and the environment."""
     if not command:
         raise StrettoError("nothing to run: write stretto run -- mpirun -n 4 PROGRAM")
@@ -67,7 +74,9 @@ def plan(command: Sequence[str], accelerate: str | None, abi: str | None, librar
         raise StrettoError(f"preload library {library} is missing")
     path = library.resolve() if library is not None else preload.find(chosen)
     mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
-    return Plan(list(command), launcher, chosen, path, mode, warning)
+    wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
+    arena_library = preload.find_arena(path) if wanted else None
+    return Plan(list(command), launcher, chosen, path, mode, warning, arena=arena_library)
 
 
 def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:

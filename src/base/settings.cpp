@@ -33,6 +33,8 @@ constexpr SettingRow rows[] = {
      "an iteration begins with each so many-th collective on MPI_COMM_WORLD; 0: with each MPI_Pcontrol(3)"},
     {"STRETTO_NCCL_NEXT_PLUGIN", "text", "",
      "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
+    {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
+    {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -123,6 +125,11 @@ void assign(int row, const char* value, Settings* s) {
     case 15:
       s->nccl_next_plugin = value;
       break;
+    case 16:
+      s->arena = strcmp(value, "on") == 0;
+      break;
+    case 17:
+      break;  // read by libstretto_arena.so alone
   }
 }
 
@@ -168,6 +175,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }
 

@@ -29,6 +29,7 @@ struct Settings {
   IterationRange iterations;  // empty text: all
   uint64_t iteration_calls = 0;
   const char* nccl_next_plugin = "";
+  bool arena = false;
 };
 
 struct SettingRow {

@@ -50,6 +50,7 @@ class Team {
   Scratch scratch;
   std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
   std::unique_ptr<transport::Transport> direct;  // null where peers' memory cannot be reached
+  bool copies_pay = true;  // direct forms run although all they can do is copy; else only where some buffer is mapped
 
   RankBoard& board(int r) { return board_->ranks[r]; }
   RankBoard& mine() { return board_->ranks[rank]; }

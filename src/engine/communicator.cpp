@@ -4,12 +4,10 @@
 
 #include <new>
 
-#include "base/log.hpp"
 #include "collective/patterns/direct.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "engine/reach.hpp"
 #include "trace/stopwatch.hpp"
-#include "transport/cma/cma.hpp"
-#include "transport/fault/fault.hpp"
 #include "transport/shm/shm.hpp"
 
 namespace stretto::engine {
@@ -94,8 +92,8 @@ const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection =
-      select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel});
+  last.selection = select::choose(
+      *policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel, job_->arenas().shared()});
   return last.selection;
 }
 
@@ -131,24 +129,10 @@ Status Communicator::prepare_stage() {
   return Status::good();
 }
 
-// Cross-memory attach is probed by a real read from every peer; what cannot be had is left null and told to the peers per call.
+// What cannot be had is told to the peers per call.
 void Communicator::prepare_direct() {
   direct_prepared_ = true;
-  std::unique_ptr<int32_t[]> pids(new (std::nothrow) int32_t[size_t(team_->size)]);
-  if (!pids) return;
-  for (int r = 0; r < team_->size; ++r) {
-    const Member& member = job_->member(members_[r]);
-    pids[r] = member.process.pid;
-    if (r == team_->rank) continue;
-    Status probed = transport::probe_cma(pids[r], member.probe_address, member.probe_value);
-    if (probed.ok()) continue;
-    log_once(Level::warning, "cross-memory attach is refused here (%s): large messages go through shared memory", probed.what);
-    return;
-  }
-  team_->direct = transport::make_cma(pids.get(), team_->size, team_->rank);
-  transport::Faults faults;
-  if (*policy_->fault && transport::parse_faults(policy_->fault, &faults).ok())
-    team_->direct = transport::make_fault(std::move(team_->direct), faults);
+  team_->direct = reach_peers(*job_, members_.get(), team_->size, team_->rank, policy_->fault);
 }
 
 void* Communicator::borrow(size_t bytes, uint64_t* offset) {
@@ -196,6 +180,7 @@ Status Communicator::failed(const Status& status) {
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
   if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  team_->copies_pay = !selection.for_arena;
   if (!status->ok()) *status = failed(*status);
   return selection.algorithm;
 }

@@ -3,6 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include <memory>
+#include <new>
+
 #include "base/clock.hpp"
 #include "collective/board.hpp"
 #include "platform/futex.hpp"
@@ -55,18 +58,19 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   place_ = place;
   settings_ = settings;
   uint64_t deadline = now_ns() + settings.join_timeout_ms * 1'000'000;
-  STRETTO_TRY(open_segment(deadline));
+  platform::Rendezvous rendezvous;
+  STRETTO_TRY(open_segment(rendezvous, deadline));
   STRETTO_TRY(map_header());
   enter(common_fingerprint(settings, rules));
   STRETTO_TRY(agree(deadline));
   pool_ = Pool(&header_->pool, &segment_);
   crowded_ = engine::crowded(header_->members, place_.local_size);
+  if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
   return Status::good();
 }
 
-Status Job::open_segment(uint64_t deadline) {
-  platform::Rendezvous rendezvous;
+Status Job::open_segment(platform::Rendezvous& rendezvous, uint64_t deadline) {
   STRETTO_TRY(rendezvous.open(place_.job, place_.local_rank));
   if (place_.local_rank == 0) {
     STRETTO_TRY(make_segment());
@@ -112,6 +116,13 @@ void Job::enter(uint64_t fingerprint) {
   me.fingerprint = fingerprint;
   me.probe_address = reinterpret_cast<uint64_t>(&probe_word);
   me.probe_value = probe_word;
+  me.arena_bytes = settings_.arena ? arenas_.find() : 0;
+  transport::XpmemCalls calls;
+  if (transport::load_xpmem("libxpmem.so.0", "/dev/xpmem", &calls).ok()) {
+    me.xpmem_segment = transport::make_xpmem_segment(calls);
+    xpmem_.reset(new (std::nothrow) transport::XpmemPeers(calls, place_.local_size));
+    if (xpmem_ && !xpmem_->usable()) xpmem_.reset();
+  }
   me.registered.store(1, std::memory_order_release);
   header_->registered.fetch_add(1, std::memory_order_acq_rel);
   platform::futex_wake_all(&header_->registered);
@@ -148,6 +159,15 @@ Status Job::agree(uint64_t deadline) {
     default:
       return timed_out("some ranks of this node do not run Stretto", int(present));
   }
+}
+
+// The setting is equal on all ranks, so all come here.
+void Job::share_arenas(platform::Rendezvous& rendezvous) {
+  std::unique_ptr<uint64_t[]> bytes(new (std::nothrow) uint64_t[size_t(place_.local_size)]);
+  if (bytes == nullptr) return;  // the others find out that this rank maps nothing
+  for (int i = 0; i < place_.local_size; ++i) bytes[i] = header_->members[i].arena_bytes;
+  uint64_t deadline = now_ns() + settings_.join_timeout_ms * 1'000'000;
+  arenas_.share(rendezvous, header_->arenas, bytes.get(), place_.local_size, place_.local_rank, deadline);
 }
 
 int Job::member_of(int world_rank) const {

@@ -7,14 +7,17 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "engine/arenas.hpp"
 #include "engine/pool.hpp"
 #include "engine/segment.hpp"
 #include "platform/cpus.hpp"
 #include "platform/process.hpp"
 #include "select/rules.hpp"
+#include "transport/xpmem/xpmem.hpp"
 
 namespace stretto::engine {
 
@@ -29,6 +32,8 @@ struct Member {
   uint64_t fingerprint;    // of its settings, rules and build
   uint64_t probe_address;  // of a word in its private memory, for a trial read ...
   uint64_t probe_value;    // ... and what stands there
+  uint64_t arena_bytes;    // size of its arena; 0: it has none
+  int64_t xpmem_segment;   // its address space for XPMEM; 0: it has none
 };
 
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
@@ -39,6 +44,7 @@ struct JobHeader {
   uint32_t local_size;
   std::atomic<uint32_t> registered;
   std::atomic<uint32_t> verdict;
+  ArenasHeader arenas;
   PoolHeader pool;
   Member members[1];  // local_size of them
 };
@@ -66,21 +72,27 @@ class Job {
   const Member& member(int index) const { return header_->members[index]; }
   bool alive(int index) const { return platform::process_alive(header_->members[index].process); }
 
+  const Arenas& arenas() const { return arenas_; }
+  transport::XpmemPeers* xpmem() { return xpmem_.get(); }  // null where this process has no XPMEM
+
   Segment& segment() { return segment_; }
   Pool& pool() { return pool_; }
 
  private:
-  Status open_segment(uint64_t deadline);
+  Status open_segment(platform::Rendezvous& rendezvous, uint64_t deadline);
   Status make_segment();
   Status map_header();
   void enter(uint64_t fingerprint);
   Status agree(uint64_t deadline);
+  void share_arenas(platform::Rendezvous& rendezvous);
   Verdict judge() const;
 
   Place place_;
   Settings settings_;
   Segment segment_;
   Pool pool_;
+  Arenas arenas_;
+  std::unique_ptr<transport::XpmemPeers> xpmem_;
   JobHeader* header_ = nullptr;
   bool joined_ = false;
   bool crowded_ = false;

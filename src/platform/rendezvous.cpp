@@ -91,6 +91,23 @@ void read_greetings(int socket, const char* job_hash, Owed* owed) {
   }
 }
 
+// Takes in all descriptors of peers that have arrived.
+void read_exchanged(int socket, int own_rank, const char* job_hash, int* fds, int size) {
+  Letter letter;
+  for (;;) {
+    int error = receive_letter(socket, &letter);
+    if (error == EBADMSG) continue;
+    if (error != 0) return;
+    if (letter.fd < 0) continue;
+    int rank = letter.message.local_rank;
+    bool expected = rank >= 0 && rank < size && rank != own_rank && fds[rank] < 0;
+    if (expected && genuine(letter, Kind::exchanged, rank, job_hash))
+      fds[rank] = letter.fd;
+    else
+      ::close(letter.fd);
+  }
+}
+
 // Takes letters until the one from local rank 0 or none is left. EAGAIN: not there yet.
 int read_object(int socket, int local_rank, const char* job_hash, int* fd) {
   Letter letter;
@@ -155,6 +172,31 @@ Status Rendezvous::take(int* fd, uint64_t deadline_ns) {
     if (error != EAGAIN) return refused("this rank's socket cannot be read", error);
     if (left_until(deadline_ns) == 0) return timed_out("local rank 0 did not send the shared object");
     wait_readable(socket_, deadline_ns, greeted ? UINT64_MAX : retry_ns);
+  }
+}
+
+Status Rendezvous::swap(int fd, int local_size, int* fds, uint64_t deadline_ns) {
+  if (socket_ < 0 || local_rank_ >= local_size) return invalid("swap is for ranks of the node after open");
+  std::fill(fds, fds + local_size, -1);
+  std::unique_ptr<bool[]> sent(new (std::nothrow) bool[size_t(local_size)]());
+  if (sent == nullptr) return no_memory("list of ranks");
+  for (;;) {
+    int unsent = 0;
+    for (int rank = 0; rank < local_size; ++rank) {
+      if (rank == local_rank_ || sent[rank]) continue;
+      int error = send_message(socket_, rank_address(getuid(), job_, rank), compose(Kind::exchanged, local_rank_, job_), fd);
+      if (error != 0 && !passes(error)) return refused("the descriptor cannot be sent", error);
+      sent[rank] = error == 0;
+      unsent += error != 0;
+    }
+    read_exchanged(socket_, local_rank_, job_, fds, local_size);
+    int missing = int(std::count(fds, fds + local_size, -1)) - 1;
+    if (unsent == 0 && missing == 0) return Status::good();
+    if (left_until(deadline_ns) == 0) return timed_out("ranks of this node did not exchange their descriptors", unsent + missing);
+    if (missing > 0)
+      wait_readable(socket_, deadline_ns, unsent > 0 ? retry_ns : UINT64_MAX);
+    else
+      usleep(retry_ns / 1000);
   }
 }
 

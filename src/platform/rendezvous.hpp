@@ -28,6 +28,10 @@ class Rendezvous {
   // The others: waits for the descriptor; the caller owns *fd (close-on-exec).
   Status take(int* fd, uint64_t deadline_ns);
 
+  // After open, by all local ranks: each delivers `fd` to every other and receives theirs, owned by the caller: fds[r] for
+  // every r but the own; -1 for those that did not come. timed_out, detail = number missing or not reached.
+  Status swap(int fd, int local_size, int* fds, uint64_t deadline_ns);
+
   void close();
 
  private:

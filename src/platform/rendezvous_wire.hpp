@@ -21,12 +21,13 @@ Address rank_address(uint32_t user, const char* job_hash, int local_rank);
 // 16 hexadecimal digits (64-bit FNV-1a), into `text`.
 void hash_job(const char* job, char (&text)[64]);
 
-enum class Kind : uint32_t { greeting = 1, object = 2 };  // from a rank to local rank 0, and the answer with the descriptor
+// From a rank to local rank 0, the answer with the descriptor; from every rank to every other.
+enum class Kind : uint32_t { greeting = 1, object = 2, exchanged = 3 };
 
 struct Message {
   char magic[8] = {'S', 'T', 'R', 'E', 'T', 'T', 'O', '1'};
   Kind kind = Kind::greeting;
-  int32_t local_rank = -1;  // of the sender (greeting), of the receiver (object)
+  int32_t local_rank = -1;  // of the sender (greeting, exchanged), of the receiver (object)
   char job_hash[16] = {};
 };
 static_assert(sizeof(Message) == 32);

@@ -72,9 +72,10 @@ bool parse_condition(string_view word, Rule* rule) {
   string_view key = word.substr(0, equals), value = word.substr(equals + 1);
   if (key == "bytes") return parse_interval(value, &rule->bytes);
   if (key == "ranks") return parse_interval(value, &rule->ranks);
-  if (key != "crowded" || (value != "yes" && value != "no")) return false;
-  rule->crowded = value == "yes";
-  return true;
+  if (value != "yes" && value != "no") return false;
+  if (key == "crowded") return rule->crowded = value == "yes", true;
+  if (key == "arena") return rule->arena = value == "yes", true;
+  return false;
 }
 
 // One line that is not empty: kind, conditions, algorithm.
@@ -137,13 +138,19 @@ Status load_rules(const char* path, Rules* rules) {
 const char* default_rules() {
   return "barrier                          flat\n"
          "bcast      bytes=..1072          flat\n"
+         "bcast      bytes=16K.. arena=yes crowded=no  direct\n"
+         "bcast      bytes=1M.. arena=yes  direct\n"
          "bcast                            staged\n"
          "reduce     bytes=..1072          flat\n"
+         "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
+         "reduce     bytes=1M.. arena=yes  direct\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..4K            gather\n"
+         "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
+         "allreduce  bytes=1M.. arena=yes  direct\n"
          "allreduce                        slices\n";
 }
 

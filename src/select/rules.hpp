@@ -8,8 +8,8 @@
 //     allreduce     crowded=no bytes=64M..       mpi
 //
 // collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers
-// of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. algorithm: a name from
-// collective/algorithms.hpp, or mpi.
+// of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no, whether all
+// ranks have arenas (STRETTO_ARENA=on). algorithm: a name from collective/algorithms.hpp, or mpi.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +29,7 @@ struct Rule {
   collective::Kind kind = collective::Kind::barrier;
   Interval bytes, ranks;
   int8_t crowded = -1;     // -1: either
+  int8_t arena = -1;       // -1: either
   int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 bool holds(const Rule& rule, const Facts& facts) {
   return rule.kind == facts.kind && rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) &&
-         (rule.crowded < 0 || bool(rule.crowded) == facts.crowded);
+         (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena);
 }
 
 // The first algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
@@ -34,7 +34,7 @@ Selection choose(const Rules& rules, const Facts& facts) {
     if (!holds(rule, facts)) continue;
     if (rule.algorithm < 0) break;
     if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
-    return {with_travel(rule.algorithm, facts.travel), Reason::none};
+    return {with_travel(rule.algorithm, facts.travel), Reason::none, rule.arena > 0 && facts.travel == Travel::by_rules};
   }
   return {-1, Reason::mpi_preferred};
 }

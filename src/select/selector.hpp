@@ -15,12 +15,14 @@ struct Facts {
   int ranks;
   bool crowded;  // ranks outnumber the CPUs allowed to them
   Travel travel;
+  bool arena = false;  // every rank of the node has mapped the arenas of all
 };
 
 // algorithm >= 0: index into collective::algorithms. Else declined with `reason`.
 struct Selection {
   int algorithm = -1;
   Reason reason = Reason::none;
+  bool for_arena = false;  // chosen because there are arenas: where no buffer lies in one, the staged form is better
 };
 
 Selection choose(const Rules& rules, const Facts& facts);

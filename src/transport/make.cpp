@@ -12,6 +12,7 @@ std::unique_ptr<Transport> make(const char* name, const Team& team) {
   if (wanted == "local") return make_local();
   if (wanted == "shm") return make_shm(team.stage, team.rank);
   if (wanted == "cma") return make_cma(team.pids, team.size, team.rank);
+  if (wanted == "arena") return make_arena(team.arenas, team.size, team.rank);
   return nullptr;
 }
 

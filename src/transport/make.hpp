@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "transport/arena/arena.hpp"
 #include "transport/shm/shm.hpp"
 #include "transport/transport.hpp"
 
@@ -10,8 +11,9 @@ namespace stretto::transport {
 
 // All that any transport needs to know of its team; each takes what it needs.
 struct Team {
-  Stage stage;                    // staged transports
-  const int32_t* pids = nullptr;  // pids[r]: process of rank r, as seen from this one (cma)
+  Stage stage;                     // staged transports
+  const int32_t* pids = nullptr;   // pids[r]: process of rank r, as seen from this one (cma)
+  const Mapped* arenas = nullptr;  // arenas[r]: the arena of rank r, as mapped here; none where its base is null (arena)
   int size = 0;
   int rank = 0;
 };

@@ -22,6 +22,47 @@ struct Window {
   uint64_t base = 0;
 };
 
+// What a window means stands in its top byte, which no address uses.
+enum class Mechanism : uint8_t {
+  address,  // in the owner's address space: read by a copy, or as it is between threads
+  arena,    // an offset in the owner's arena
+  xpmem,    // an address in the owner's address space, attached
+};
+inline constexpr int mechanism_shift = 56;
+constexpr Mechanism mechanism_of(Window window) {
+  return Mechanism(window.base >> mechanism_shift);
+}
+constexpr uint64_t untagged(uint64_t value) {
+  return value & ((uint64_t(1) << mechanism_shift) - 1);
+}
+constexpr Window tagged(Mechanism mechanism, uint64_t value) {
+  return {uint64_t(mechanism) << mechanism_shift | untagged(value)};
+}
+// The window of a vector of which a part stands in a buffer: the buffer's window, `bytes` earlier. It may begin before anything
+// that exists; only sums with a position in the part mean something.
+constexpr Window earlier(Window window, uint64_t bytes) {
+  return window.base == 0 ? window : tagged(mechanism_of(window), window.base - bytes);
+}
+
+// A set of mechanisms, for reading and for writing: what a rank can do with its peers' windows. Ranks tell each other, and use
+// what all of them can.
+class Reach {
+ public:
+  constexpr Reach() = default;
+  constexpr explicit Reach(uint32_t bits) : bits_(bits) {}
+  static constexpr Reach reading(Mechanism m) { return Reach(uint32_t(1) << int(m)); }
+  static constexpr Reach both(Mechanism m) { return Reach(uint32_t(0x101) << int(m)); }
+  constexpr Reach operator|(Reach other) const { return Reach(bits_ | other.bits_); }
+  constexpr Reach operator&(Reach other) const { return Reach(bits_ & other.bits_); }
+  constexpr bool reads(Window w) const { return w.base != 0 && (bits_ >> int(mechanism_of(w)) & 1) != 0; }
+  constexpr bool writes(Window w) const { return w.base != 0 && (bits_ >> int(mechanism_of(w)) >> 8 & 1) != 0; }
+  constexpr Reach read_only() const { return Reach(bits_ & 0xff); }
+  constexpr uint32_t bits() const { return bits_; }
+
+ private:
+  uint32_t bits_ = 0;
+};
+
 struct Cell {
   uint32_t round = 0;
   size_t start = 0;  // byte of the vector at which the cell begins
@@ -40,7 +81,10 @@ class Transport {
   // True when get() returns a pointer to the peer's own bytes, so that they are loaded once and not copied.
   virtual bool maps() const = 0;
 
-  // Owner: what to publish so that peers can get from `buffer` (the vector's byte 0).
+  // What this rank can do with peers' windows. Staged transports need none.
+  virtual Reach reach() const { return {}; }
+
+  // Owner: what to publish so that peers can get from `buffer` (the vector's byte 0). 0: it cannot be reached this way.
   virtual Window window(const void* buffer) const = 0;
 
   // Owner: makes bytes [at, at + bytes) of the vector, which stand at `data`, readable through `cell`. Direct: nothing to do.
@@ -53,6 +97,9 @@ class Transport {
   // Reader: bytes [at, at + bytes) of `peer`'s vector. *data points to them: the peer's own memory (maps()) or `scratch`,
   // which holds at least `bytes`. refused: they cannot be reached this way, now or ever; scratch may be garbage.
   virtual Status get(int peer, Window window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) = 0;
+
+  // Where bytes [at, at + bytes) of `peer`'s vector stand for this rank to load and store. Null where reach() cannot write.
+  virtual void* place_at(int, Window, size_t, size_t) { return nullptr; }
 
  protected:
   Transport() = default;

@@ -21,7 +21,7 @@ class Exchange {
         tally_(*tally),
         random_(traffic.seed * 977 + uint64_t(me.rank)),
         own_(pattern(traffic.seed, me.rank, traffic.bytes)),
-        buffer_(traffic.in_place ? std::vector<char>(traffic.bytes) : own_),
+        buffer_(me, traffic.in_place ? std::vector<char>(traffic.bytes) : own_),
         step_(std::min(traffic.round_bytes, me.transport.cell_bytes())),
         rounds_(std::max<uint64_t>(1, (traffic.bytes + step_ - 1) / step_)) {
     for (int peer = 0; peer < me.size; ++peer) expected_.push_back(pattern(traffic.seed, peer, traffic.bytes));
@@ -112,7 +112,7 @@ class Exchange {
   Tally& tally_;
   std::mt19937_64 random_;
   std::vector<char> own_;
-  std::vector<char> buffer_;  // what the window shows
+  Buffer buffer_;  // what the window shows
   std::vector<std::vector<char>> expected_;
   size_t step_;
   uint64_t rounds_;

@@ -138,8 +138,11 @@ TEST_P(Transport, TellsTheTruthAboutItself) {
     REQUIRE(me.transport.name() == std::string(row().name));
     REQUIRE(me.transport.cells() >= 1);
     REQUIRE(me.transport.cell_bytes() == (row().staged ? 512 : SIZE_MAX));
-    char byte = 0;
-    REQUIRE(row().staged || me.transport.window(&byte).base != 0);
+    Buffer byte(me, {0});
+    REQUIRE(row().staged || me.transport.window(byte.data()).base != 0);
+    REQUIRE(row().staged == (me.transport.reach().bits() == 0));
+    REQUIRE(row().staged || me.transport.reach().reads(me.transport.window(byte.data())));
+    REQUIRE(!row().arena_only || me.transport.window(&me).base == 0);
     return "";
   });
 }
@@ -148,7 +151,8 @@ TEST_P(Transport, TellsTheTruthAboutItself) {
 TEST_P(Transport, MapsWhenItSaysSo) {
   constexpr size_t bytes = 200;
   expect_right({2, 512, 3}, [&](Rank& me) -> std::string {
-    std::vector<char> buffer = pattern(1, me.rank, bytes), scratch(bytes, 0x77);
+    Buffer buffer(me, pattern(1, me.rank, bytes));
+    std::vector<char> scratch(bytes, 0x77);
     const std::vector<char> untouched = scratch, before = pattern(1, 1 - me.rank, bytes), after = pattern(2, 1 - me.rank, bytes);
     Cell cell = {7, 1000};
     me.mine().window = me.transport.window(buffer.data()).base;
@@ -163,7 +167,7 @@ TEST_P(Transport, MapsWhenItSaysSo) {
     REQUIRE(!me.transport.maps() || scratch == untouched);
     REQUIRE(me.meet());
     std::vector<char> newer = pattern(2, me.rank, bytes);
-    std::copy(newer.begin(), newer.end(), buffer.begin());
+    std::copy(newer.begin(), newer.end(), buffer.data());
     REQUIRE(me.transport.put(cell, 1000, buffer.data(), bytes).ok());
     REQUIRE(me.meet());
     REQUIRE(memcmp(data, me.transport.maps() ? after.data() : before.data(), bytes) == 0);
@@ -197,6 +201,30 @@ TEST_P(DirectTransport, WindowOfNothingIsRefused) {
     REQUIRE(me.transport.window(nullptr).base == 0);
     REQUIRE(me.transport.get(1 - me.rank, Window{}, {}, 0, sizeof scratch, scratch, &data).code == Code::refused);
     REQUIRE(me.transport.get(1 - me.rank, Window{}, {}, 0, 0, scratch, &data).ok());
+    return "";
+  });
+}
+
+// A transport that can write puts bytes straight into the peer's buffer, and nowhere else.
+TEST_P(DirectTransport, WritesWhereItSaysSo) {
+  constexpr size_t bytes = 3000;
+  expect_right({2, 512, 3}, [&](Rank& me) -> std::string {
+    Buffer buffer(me, std::vector<char>(bytes, 'o'));
+    me.mine().window = me.transport.window(buffer.data()).base;
+    REQUIRE(me.meet());
+    Window theirs = {me.line(1 - me.rank).window};
+    auto* there = static_cast<char*>(me.transport.place_at(1 - me.rank, theirs, 1000, 500));
+    REQUIRE((there != nullptr) == me.transport.reach().writes(theirs));
+    if (there != nullptr) memset(there, 'n', 500);
+    // A vector whose first 700 bytes are elsewhere.
+    void* late = me.transport.place_at(1 - me.rank, transport::earlier(theirs, 700), 1700, 500);
+    REQUIRE(late == there);
+    REQUIRE(me.transport.place_at(1 - me.rank, {}, 0, 1) == nullptr);
+    REQUIRE(me.meet());
+    std::string expected = std::string(bytes, 'o');
+    if (there != nullptr) expected.replace(1000, 500, 500, 'n');
+    REQUIRE(std::string(buffer.data(), bytes) == expected);
+    REQUIRE(me.meet());
     return "";
   });
 }
@@ -236,7 +264,8 @@ TEST_P(TransportOfMortals, ADeadPeerIsNoWrongByte) {
   constexpr size_t bytes = 300;
   expect_right({3, 512, 3}, [&](Rank& me) -> std::string {
     const std::vector<char> expected = pattern(1, 1, bytes);
-    std::vector<char> buffer = pattern(1, me.rank, bytes), scratch(bytes);
+    Buffer buffer(me, pattern(1, me.rank, bytes));
+    std::vector<char> scratch(bytes);
     me.mine().window = me.transport.window(buffer.data()).base;
     REQUIRE(me.transport.put({0, 0}, 0, buffer.data(), bytes).ok());
     REQUIRE(me.meet());

@@ -23,14 +23,15 @@ constexpr uint64_t patience_ns = 60'000'000'000;
 constexpr int denied_exit = 77;
 const std::string denied = "skip: this machine denies the mechanism";
 
-// The shared object: the board, then the stage.
+// The shared object: the board, the stage, and where a transport asks for them the ranks' arenas.
 struct Memory {
   int fd = -1;
-  size_t bytes = 0;
+  size_t bytes = 0, arenas_at = 0;
   void* address = nullptr;
 
-  explicit Memory(const Shape& shape) {
-    bytes = round_up(sizeof(Board) + size_t(shape.ranks) * shape.cell_bytes * shape.cells, 4096);
+  explicit Memory(const Shape& shape, bool with_arenas) {
+    arenas_at = round_up(sizeof(Board) + size_t(shape.ranks) * shape.cell_bytes * shape.cells, 4096);
+    bytes = arenas_at + (with_arenas ? size_t(shape.ranks) * arena_bytes : 0);
     if (platform::create_shared_object("conformance", bytes, &fd).ok() && map()) new (address) Board;
   }
   ~Memory() {
@@ -45,12 +46,21 @@ struct Memory {
   Board& board() { return *static_cast<Board*>(address); }
 };
 
+// The arena of a rank; null where the transport needs none.
+char* arena_of(const Case& test_case, const Shape& shape, Board& board, int rank) {
+  size_t at = round_up(sizeof(Board) + size_t(shape.ranks) * shape.cell_bytes * shape.cells, 4096);
+  return test_case.row->arena_only ? reinterpret_cast<char*>(&board) + at + size_t(rank) * arena_bytes : nullptr;
+}
+
 std::unique_ptr<transport::Transport> make_transport(const Case& test_case, const Shape& shape, Board& board, int rank) {
+  transport::Mapped arenas[most_ranks];
+  for (int r = 0; r < shape.ranks; ++r) arenas[r] = {arena_of(test_case, shape, board, r), arena_bytes};
   int32_t pids[most_ranks] = {};
   for (int r = 0; r < shape.ranks; ++r) pids[r] = board.lines[r].pid.load();
   transport::Team team;
   team.stage = {reinterpret_cast<char*>(&board + 1), shape.cell_bytes * shape.cells, shape.cell_bytes, shape.cells};
   team.pids = pids;
+  team.arenas = arenas;
   team.size = shape.ranks;
   team.rank = rank;
   auto plain = transport::make(test_case.row->name, team);
@@ -63,12 +73,13 @@ std::unique_ptr<transport::Transport> make_transport(const Case& test_case, cons
 bool works_here(const Case& test_case, const Shape& shape, Rank& me) {
   if (test_case.row->staged) return true;
   auto plain = make_transport({test_case.row, test_case.processes, ""}, shape, me.board, me.rank);
-  uint64_t word = 1, scratch = 0;
-  me.mine().window = plain->window(&word).base;
+  uint64_t scratch = 0;
+  Buffer word(me, std::vector<char>(sizeof scratch, 1));
+  me.mine().window = plain->window(word.data()).base;
   if (!me.meet()) return true;
   int peer = (me.rank + 1) % me.size;
   const void* data = nullptr;
-  Status status = plain->get(peer, {me.line(peer).window}, {}, 0, sizeof word, &scratch, &data);
+  Status status = plain->get(peer, {me.line(peer).window}, {}, 0, sizeof scratch, &scratch, &data);
   me.meet();
   return status.ok() || (status.detail != EPERM && status.detail != ENOSYS);
 }
@@ -81,7 +92,7 @@ std::string run_rank(const Case& test_case, const Shape& shape, Board& board, in
     while (board.lines[peer].pid.load() == 0) sched_yield();
   auto transport = make_transport(test_case, shape, board, rank);
   if (transport == nullptr) return "no such transport";
-  Rank me = {rank, shape.ranks, board, *transport};
+  Rank me = {rank, shape.ranks, board, *transport, arena_of(test_case, shape, board, rank)};
   std::string complaint = works_here(test_case, shape, me) ? body(me) : denied;
   if (!complaint.empty()) board.broken = 1;
   me.meet();  // nobody's memory goes away while others read it
@@ -154,7 +165,7 @@ bool Rank::meet() {
 }
 
 std::string run(const Case& test_case, const Shape& shape, const Body& body) {
-  Memory memory(shape);
+  Memory memory(shape, test_case.row->arena_only);
   if (memory.address == nullptr) return "no shared memory for the test itself";
   return test_case.processes ? as_processes(test_case, shape, memory, body) : as_threads(test_case, shape, memory, body);
 }

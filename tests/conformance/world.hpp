@@ -2,11 +2,13 @@
 //
 // All that ranks know of each other beyond the transport stands on a board in shared memory; they meet there by atomics.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/cacheline.hpp"
 #include "transport/table.hpp"
@@ -42,12 +44,15 @@ struct Shape {
   uint32_t cells = 4;
 };
 
+inline constexpr size_t arena_bytes = size_t(8) << 20;  // of each rank
+
 // One rank as a test sees it.
 struct Rank {
   int rank;
   int size;
   Board& board;
   transport::Transport& transport;
+  char* arena = nullptr;  // where buffers must lie that peers read; null: anywhere
   uint32_t barriers = 0;
   uint64_t rounds = 0;  // played so far: the same on all ranks between exchanges
 
@@ -66,6 +71,20 @@ struct Rank {
     return wait_until([&] { return word.load(std::memory_order_acquire) >= value; });
   }
   bool wait_until(const std::function<bool()>& holds);
+};
+
+// A rank's buffer that peers can reach. One at a time.
+class Buffer {
+ public:
+  Buffer(Rank& me, const std::vector<char>& contents) : own_(contents), data_(me.arena ? me.arena : own_.data()) {
+    std::copy(contents.begin(), contents.end(), data_);
+  }
+  Buffer(const Buffer&) = delete;
+  char* data() { return data_; }
+
+ private:
+  std::vector<char> own_;
+  char* data_;
 };
 
 // What a rank does. Returns what is wrong, or nothing.

@@ -21,16 +21,16 @@ class DirectReduction {
         own_(slice(team.rank)) {}
 
   Status run() {
-    bool all_able;
-    STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &all_able));
-    if (!all_able) return slice_reduce(team_, request_, consumers_);
+    transport::Reach common;
+    STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
+    pushes_ = all_consumers_writable(common);
+    if (!reachable(common)) return slice_reduce(team_, request_, consumers_);
     uint64_t done = reduce_own();
-    STRETTO_TRY(exchange_all(team_, done, done_));
+    STRETTO_TRY(exchange_all(team_, done, done_));  // pushing: and nobody touches this rank's buffers any more
     for (int r = 0; r < team_.size; ++r)
       if (done_[r] < slice(r).size()) STRETTO_TRY(redo_reduction({slice(r).begin + done_[r], slice(r).end}));
-    uint32_t collected = collect(), all_collected[max_team];
-    STRETTO_TRY(exchange_all(team_, collected, all_collected));  // nobody reads this rank's buffers any more
-    if (std::count(all_collected, all_collected + team_.size, 0u) > 0) STRETTO_TRY(redo_collection());
+    uint32_t collected = 1;
+    if (!pushes_) STRETTO_TRY(collect_all(&collected));
     if (!collected || done < own_.size()) team_.direct.reset();  // refused once: never asked again
     return Status::good();
   }
@@ -43,7 +43,7 @@ class DirectReduction {
   size_t bytes(const Range& range) const { return range.size() * request_.element; }
   const char* input(size_t position) const { return static_cast<const char*>(request_.input) + position; }
 
-  // Blocks of all ranks, one more for a user's function, and room for the own slice where there is no output.
+  // Blocks of all ranks, one more for the result, and room for the own slice where there is no output.
   size_t scratch_bytes() const {
     return size_t(team_.size + 1) * round_up(block_ * request_.element, cache_line) + (consumer_ ? 0 : bytes(own_));
   }
@@ -53,7 +53,24 @@ class DirectReduction {
   DirectFacts own_facts() {
     scratch_ = static_cast<char*>(team_.scratch.get(scratch_bytes()));
     if (team_.direct == nullptr || scratch_ == nullptr) return {};
-    return {team_.direct->window(request_.input).base, team_.direct->window(result()).base - at(own_), 1, 0};
+    transport::Window result_window = team_.direct->window(result());
+    return {team_.direct->window(request_.input), transport::earlier(result_window, at(own_)), team_.direct->reach(), 0};
+  }
+
+  bool all_consumers_writable(transport::Reach common) const {
+    for (int r = 0; r < team_.size; ++r)
+      if (consumes(consumers_, request_, r) && !common.writes(facts_[r].result)) return false;
+    return true;
+  }
+
+  // Whether all that will be read can be; and, where copying alone is no gain, whether some of it is mapped.
+  bool reachable(transport::Reach common) const {
+    bool mapped = team_.copies_pay;
+    for (int r = 0; r < team_.size; ++r) {
+      if (!common.reads(facts_[r].input) || (!pushes_ && !common.reads(facts_[r].result))) return false;
+      mapped = mapped || common.writes(facts_[r].input) || common.writes(facts_[r].result);
+    }
+    return mapped;
   }
 
   // Returns how many elements of the own slice are done; fewer than all when a peer could not be read.
@@ -69,13 +86,29 @@ class DirectReduction {
     const void** inputs = team_.pointers();
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
-      if (!team_.direct->get(r, {facts_[r].input}, {0, 0}, at(range), bytes(range), block(r), &inputs[r]).ok()) return false;
+      if (!team_.direct->get(r, facts_[r].input, {0, 0}, at(range), bytes(range), block(r), &inputs[r]).ok()) return false;
     }
     inputs[team_.rank] = input(at(range));
-    char* out = result() + (at(range) - at(own_));
+    kernels::Store store = team_.store_of(request_.bytes());
     bool by_user = request_.op == kernels::Op::user;  // whose function must not work in the place of an input
-    combine(request_, inputs, team_.size, by_user ? block(team_.size) : out, range.size());
-    if (by_user) kernels::copy(out, block(team_.size), bytes(range));
+    bool apart = by_user || (pushes_ && (!consumer_ || store == kernels::Store::stream));
+    char* out = apart ? block(team_.size) : result() + (at(range) - at(own_));
+    combine(request_, inputs, team_.size, out, range.size());
+    if (pushes_) return push(range, out, store);
+    if (apart) kernels::copy(result() + (at(range) - at(own_)), out, bytes(range));
+    return true;
+  }
+
+  // A finished block, to all that consume it. It stays in the nearest cache meanwhile.
+  bool push(const Range& range, const char* block, kernels::Store store) {
+    for (int k = 0; k < team_.size; ++k) {
+      int r = (team_.rank + k) % team_.size;
+      if (!consumes(consumers_, request_, r)) continue;
+      void* there = r == team_.rank ? static_cast<char*>(request_.output) + at(range)
+                                    : team_.direct->place_at(r, facts_[r].result, at(range), bytes(range));
+      if (there == nullptr) return false;
+      if (there != block) kernels::copy(there, block, bytes(range), store);
+    }
     return true;
   }
 
@@ -89,14 +122,21 @@ class DirectReduction {
 
   Status redo_reduction(const Range& range) { return slice_reduce(team_, part(range), consumers_); }
 
+  Status collect_all(uint32_t* collected) {
+    *collected = collect();
+    uint32_t all_collected[max_team];
+    STRETTO_TRY(exchange_all(team_, *collected, all_collected));  // nobody reads this rank's buffers any more
+    return std::count(all_collected, all_collected + team_.size, 0u) > 0 ? redo_collection() : Status::good();
+  }
+
   uint32_t collect() {
     for (int k = 1; consumer_ && k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
       Range theirs{slice(r).begin, slice(r).begin + done_[r]};
       char* out = static_cast<char*>(request_.output) + at(theirs);
       const void* data;
-      if (!team_.direct->get(r, {facts_[r].result}, {0, 0}, at(theirs), bytes(theirs), out, &data).ok()) return 0;
-      if (data != out) kernels::copy(out, data, bytes(theirs));
+      if (!team_.direct->get(r, facts_[r].result, {0, 0}, at(theirs), bytes(theirs), out, &data).ok()) return 0;
+      if (data != out) kernels::copy(out, data, bytes(theirs), team_.store_of(request_.bytes()));
     }
     return 1;
   }
@@ -118,16 +158,17 @@ class DirectReduction {
   const size_t block_;
   const Range own_;
   char* scratch_ = nullptr;
+  bool pushes_ = false;
   DirectFacts facts_[max_team];
   uint64_t done_[max_team];
 };
 
 }  // namespace
 
-Status exchange_facts(Team& team, const DirectFacts& own, DirectFacts* all, bool* all_able) {
+Status exchange_facts(Team& team, const DirectFacts& own, DirectFacts* all, transport::Reach* common) {
   STRETTO_TRY(exchange_all(team, own, all));
-  *all_able = true;
-  for (int r = 0; r < team.size; ++r) *all_able = *all_able && all[r].able;
+  *common = all[0].reach;
+  for (int r = 1; r < team.size; ++r) *common = *common & all[r].reach;
   return Status::good();
 }
 

@@ -19,6 +19,7 @@ class Cma final : public Transport {
   size_t cell_bytes() const override { return SIZE_MAX; }
   uint32_t cells() const override { return UINT32_MAX; }
   bool maps() const override { return false; }
+  Reach reach() const override { return Reach::reading(Mechanism::address); }
   Window window(const void* buffer) const override { return {reinterpret_cast<uintptr_t>(buffer)}; }
   Status put(Cell, size_t, const void*, size_t) override { return Status::good(); }
   void* place(Cell, size_t, size_t) override { return nullptr; }
@@ -28,7 +29,8 @@ class Cma final : public Transport {
     if (bytes == 0) return Status::good();
     if (peer < 0 || peer >= size_) return invalid("no such peer", peer);
     if (window.base == 0) return refused("the peer has published no buffer", EFAULT);
-    uint64_t address = window.base + at;
+    if (mechanism_of(window) != Mechanism::address) return refused("the window is none of addresses", EINVAL);
+    uint64_t address = untagged(window.base + at);
     if (peer != rank_) return platform::read_process_memory(pids_[peer], address, scratch, bytes);
     memcpy(scratch, reinterpret_cast<const void*>(uintptr_t(address)), bytes);
     return Status::good();

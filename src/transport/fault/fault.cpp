@@ -28,6 +28,7 @@ class Fault final : public Transport {
   size_t cell_bytes() const override { return inner_->cell_bytes(); }
   uint32_t cells() const override { return inner_->cells(); }
   bool maps() const override { return inner_->maps(); }
+  Reach reach() const override { return inner_->reach().read_only(); }  // all passes through get
   Window window(const void* buffer) const override { return inner_->window(buffer); }
   void* place(Cell cell, size_t at, size_t bytes) override { return inner_->place(cell, at, bytes); }
 

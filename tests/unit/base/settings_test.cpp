@@ -99,6 +99,9 @@ TEST(Settings, FingerprintCoversCommonDecisionsOnly) {
   EXPECT_NE(fingerprint(a), fingerprint(b));
   ASSERT_TRUE(read({"STRETTO_MEMORY_MIB=1"}, &a).ok());
   EXPECT_NE(fingerprint(a), fingerprint(b));
+  ASSERT_TRUE(read({"STRETTO_ARENA=on"}, &a).ok());
+  EXPECT_TRUE(a.arena);
+  EXPECT_NE(fingerprint(a), fingerprint(b));
 }
 
 TEST(Settings, TextHasALinePerRow) {

@@ -309,5 +309,48 @@ TEST(Rendezvous, SignalsDoNotDisturb) {
   EXPECT_EQ(code, 0);
 }
 
+// Everybody's descriptor comes to everybody, also when more ranks send at once than a socket's queue holds.
+TEST(Swap, AllToAll) {
+  for (int size : {1, 2, 5, 24}) {
+    std::string job = job_name() + std::to_string(size);
+    int before = open_descriptors();
+    std::vector<int> own(static_cast<size_t>(size));
+    std::vector<std::vector<int>> got(size_t(size), std::vector<int>(size_t(size), -7));
+    std::vector<Rendezvous> rendezvous(static_cast<size_t>(size));
+    for (int r = 0; r < size; ++r) {
+      own[size_t(r)] = new_object();
+      ASSERT_TRUE(rendezvous[size_t(r)].open(job.c_str(), r).ok());
+    }
+    std::vector<std::thread> ranks;
+    for (int r = 0; r < size; ++r)
+      ranks.emplace_back([&, r] {
+        Status status = rendezvous[size_t(r)].swap(own[size_t(r)], size, got[size_t(r)].data(), now_ns() + plenty);
+        EXPECT_TRUE(status.ok()) << status.what;
+        rendezvous[size_t(r)].close();
+      });
+    for (auto& rank : ranks) rank.join();
+    for (int r = 0; r < size; ++r)
+      for (int peer = 0; peer < size; ++peer) {
+        int fd = got[size_t(r)][size_t(peer)];
+        EXPECT_EQ(fd >= 0, peer != r);
+        EXPECT_EQ(same_object(fd, own[size_t(peer)]), peer != r);
+        if (fd >= 0) ::close(fd);
+      }
+    for (int fd : own) ::close(fd);
+    EXPECT_EQ(open_descriptors(), before);
+  }
+}
+
+TEST(Swap, AMissingRankIsATimeout) {
+  Rendezvous one;
+  std::string job = job_name();
+  ASSERT_TRUE(one.open(job.c_str(), 0).ok());
+  int own = new_object(), got[2];
+  Status status = one.swap(own, 2, got, now_ns() + 20 * ms);
+  EXPECT_EQ(status.code, Code::timed_out);
+  EXPECT_EQ(got[1], -1);
+  ::close(own);
+}
+
 }  // namespace
 }  // namespace stretto::platform

@@ -70,6 +70,20 @@ TEST(Rules, DefaultsCoverEverything) {
         for (bool crowded : {false, true}) EXPECT_NE(chosen(rules, {Kind(k), bytes, ranks, crowded, Travel::by_rules}), "mpi");
 }
 
+TEST(Rules, ArenasAreACondition) {
+  Rules rules = rules_of("allreduce arena=yes bytes=64K.. direct\nallreduce arena=no gather\nallreduce slices");
+  auto ask = [&](uint64_t bytes, bool arena, Travel travel = Travel::by_rules) {
+    return choose(rules, {Kind::allreduce, bytes, 4, false, travel, arena});
+  };
+  EXPECT_STREQ(collective::algorithms[ask(1 << 20, true).algorithm].name, "direct");
+  EXPECT_TRUE(ask(1 << 20, true).for_arena);
+  EXPECT_STREQ(collective::algorithms[ask(1 << 20, false).algorithm].name, "gather");
+  EXPECT_STREQ(collective::algorithms[ask(1 << 10, true).algorithm].name, "slices");
+  EXPECT_FALSE(ask(1 << 10, true).for_arena);
+  EXPECT_FALSE(ask(1 << 20, true, Travel::direct).for_arena) << "asked for, also where it only copies";
+  EXPECT_STREQ(collective::algorithms[ask(1 << 20, true, Travel::staged).algorithm].name, "slices");
+}
+
 struct Bad {
   const char* text;
   int line;
@@ -86,7 +100,8 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce flat\nallsum flat\n", 2}, Bad{"allreduce bytes=4..2 flat", 1},
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
-                                           Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
+                                           Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce size=4 flat", 1},
+                                           Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {
   std::string text;

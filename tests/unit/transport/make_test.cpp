@@ -14,6 +14,8 @@ TEST(Make, EveryRowOfTheTable) {
   Team team;
   team.stage = {memory, 128, 64, 2};
   team.pids = pids;
+  Mapped arena = {memory, sizeof memory};
+  team.arenas = &arena;
   team.size = 1;
   for (const Row& row : table) {
     auto transport = make(row.name, team);

@@ -1,0 +1,136 @@
+#include "transport/xpmem/xpmem.hpp"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+
+namespace stretto::transport {
+namespace {
+
+constexpr int permit_mode = 1, read_write = 2;
+constexpr uint64_t grain = uint64_t(4) << 20;  // attached at once, so that neighbours need no call of their own
+
+template <class Function>
+void find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+}
+
+class Xpmem final : public Transport {
+ public:
+  Xpmem(XpmemPeers& peers, std::unique_ptr<int[]> members, int size, int rank)
+      : peers_(peers), members_(std::move(members)), size_(size), rank_(rank) {}
+
+  const char* name() const override { return "xpmem"; }
+  size_t cell_bytes() const override { return SIZE_MAX; }
+  uint32_t cells() const override { return UINT32_MAX; }
+  bool maps() const override { return true; }
+  Reach reach() const override { return Reach::both(Mechanism::xpmem); }
+  Status put(Cell, size_t, const void*, size_t) override { return Status::good(); }
+  void* place(Cell, size_t, size_t) override { return nullptr; }
+
+  Window window(const void* buffer) const override {
+    return buffer == nullptr ? Window{} : tagged(Mechanism::xpmem, reinterpret_cast<uintptr_t>(buffer));
+  }
+
+  Status get(int peer, Window window, Cell, size_t at, size_t bytes, void* scratch, const void** data) override {
+    *data = scratch;
+    if (bytes == 0) return Status::good();
+    const void* there = place_at(peer, window, at, bytes);
+    if (there == nullptr) return refused("the peer's memory cannot be attached", EFAULT);
+    *data = there;
+    return Status::good();
+  }
+
+  void* place_at(int peer, Window window, size_t at, size_t bytes) override {
+    if (peer < 0 || peer >= size_ || window.base == 0 || mechanism_of(window) != Mechanism::xpmem) return nullptr;
+    uint64_t address = untagged(window.base + at);
+    return peer == rank_ ? reinterpret_cast<void*>(address) : peers_.map(members_[peer], address, bytes);
+  }
+
+ private:
+  XpmemPeers& peers_;
+  std::unique_ptr<int[]> members_;
+  const int size_, rank_;
+};
+
+}  // namespace
+
+Status load_xpmem(const char* library, const char* device, XpmemCalls* calls) {
+  if (access(device, R_OK | W_OK) != 0) return refused("no XPMEM device", errno);
+  void* found = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  if (found == nullptr) return refused("no XPMEM library");
+  find(found, "xpmem_make", &calls->make);
+  find(found, "xpmem_get", &calls->get);
+  find(found, "xpmem_attach", &calls->attach);
+  find(found, "xpmem_detach", &calls->detach);
+  if (calls->make && calls->get && calls->attach && calls->detach) return Status::good();
+  dlclose(found);
+  return refused("the XPMEM library lacks a call");
+}
+
+int64_t make_xpmem_segment(const XpmemCalls& calls) {
+  int64_t segid = calls.make(nullptr, SIZE_MAX, permit_mode, reinterpret_cast<void*>(uintptr_t(0600)));
+  return segid > 0 ? segid : 0;
+}
+
+XpmemPeers::XpmemPeers(const XpmemCalls& calls, int members)
+    : calls_(calls), members_(members), peers_(new (std::nothrow) Peer[size_t(members)]) {}
+
+XpmemPeers::~XpmemPeers() {
+  for (int m = 0; peers_ && m < members_; ++m)
+    for (Attachment& one : peers_[m].attached)
+      if (one.here != nullptr) calls_.detach(one.here);
+}
+
+bool XpmemPeers::open(int member, int64_t segid) {
+  Peer& peer = peers_[member];
+  pthread_mutex_lock(&lock_);
+  if (peer.access < 0) peer.access = calls_.get(segid, read_write, permit_mode, reinterpret_cast<void*>(uintptr_t(0600)));
+  bool open = peer.access >= 0;
+  pthread_mutex_unlock(&lock_);
+  return open;
+}
+
+char* XpmemPeers::attach(Peer& peer, uint64_t first, uint64_t last) {
+  Attachment* oldest = std::min_element(peer.attached, peer.attached + capacity,
+                                        [](const Attachment& a, const Attachment& b) { return a.used < b.used; });
+  if (oldest->here != nullptr) calls_.detach(oldest->here);
+  *oldest = {};
+  void* here = calls_.attach({peer.access, off_t(first)}, last - first, nullptr);
+  if (here == reinterpret_cast<void*>(intptr_t(-1)) || here == nullptr) return nullptr;
+  *oldest = {first, last, static_cast<char*>(here), ++clock_};
+  return oldest->here;
+}
+
+void* XpmemPeers::map(int member, uint64_t address, size_t bytes) {
+  if (member < 0 || member >= members_ || address + bytes < address) return nullptr;
+  Peer& peer = peers_[member];
+  pthread_mutex_lock(&lock_);
+  char* here = nullptr;
+  for (Attachment& one : peer.attached) {
+    if (one.here == nullptr || address < one.first || address + bytes > one.last) continue;
+    one.used = ++clock_;
+    here = one.here + (address - one.first);
+    break;
+  }
+  uint64_t first = address / grain * grain;
+  if (here == nullptr && peer.access >= 0) {
+    here = attach(peer, first, (address + bytes + grain - 1) / grain * grain);
+    if (here != nullptr) here += address - first;
+  }
+  pthread_mutex_unlock(&lock_);
+  return here;
+}
+
+std::unique_ptr<Transport> make_xpmem(XpmemPeers& peers, const int* members, int size, int rank) {
+  if (size < 1) return nullptr;
+  std::unique_ptr<int[]> copy(new (std::nothrow) int[size_t(size)]);
+  if (copy == nullptr) return nullptr;
+  std::copy(members, members + size, copy.get());
+  return std::unique_ptr<Transport>(new (std::nothrow) Xpmem(peers, std::move(copy), size, rank));
+}
+
+}  // namespace stretto::transport
