@@ -61,4 +61,4 @@ def test_the_environment_asks_too(
 
 def test_paths_that_a_preload_cannot_hold() -> None:
     with pytest.raises(StrettoError, match="LD_PRELOAD cannot hold"):
-        rewrite(Style.HYDRA, ["mpiexec", "a"], "/l.so", {}, {}, ["/a b.so"])
+        rewrite(Style.HYDRA, ["mpiexec", "a"], ["/l.so", "/a b.so"], {}, {})
