@@ -14,11 +14,13 @@ inline bool reached(uint64_t a, uint64_t b) {
 }
 
 struct WaitPolicy {
-  uint32_t spins = 2000;  // looks at the line, with pauses, before anything else
+  uint32_t looks = 60;    // at the line, with pauses, before the wait counts as one: some hundred nanoseconds
+  uint32_t spins = 2000;  // further looks before anything else
   uint32_t yields = 400;  // then times the CPU is offered to others; after that the rank sleeps
   bool fenced = true;     // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
-  static WaitPolicy dedicated() { return {2000, 400, false}; }
-  static WaitPolicy oversubscribed() { return {10, 60, true}; }
+  static WaitPolicy dedicated() { return {60, 2000, 400, false}; }
+  // A rank that looks on keeps its core from the one that it waits for.
+  static WaitPolicy oversubscribed() { return {4, 0, 100, true}; }
 };
 
 // What waiting may call on. Both may be null.
@@ -36,7 +38,7 @@ class Waiter {
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.
   Status until(Signal& signal, uint64_t target, int writer) {
-    for (uint32_t i = 0; i < first_looks; ++i) {
+    for (uint32_t i = 0; i < policy_.looks; ++i) {
       if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
       cpu_relax();
     }
@@ -66,7 +68,6 @@ class Waiter {
   static constexpr Periods while_yielding{16, 1 << 16};
   static constexpr Periods while_sleeping{1, 200};
 
-  static constexpr uint32_t first_looks = 60;  // some hundred nanoseconds, before the wait counts as one
   static void wake(Signal& signal);
   Status wait_long(Signal& signal, uint64_t target, int writer);
   Status sleep(Signal& signal, uint64_t target, int writer);
