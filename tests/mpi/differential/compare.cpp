@@ -38,6 +38,7 @@ Message draw_message(Context& context) {
   switch (agreed.below(4)) {
     case 0: {
       int repeats = int(1 + agreed.below(4));
+      if (!has_record_layout(agreed, base, other, repeats)) return {Layout(base), elements};
       return {record_layout(own, base, other, repeats), elements % 4096 / size_t(3 * repeats)};
     }
     case 1: {  // as one instance, as many, or as anything between

@@ -61,6 +61,9 @@ Layout random_layout(Random& random, const BaseType& base, int leaves);
 // One column of a matrix with `columns` columns: `rows` elements per instance, instances interleaved.
 Layout column_layout(const BaseType& base, int rows, int columns);
 
+// Whether this MPI handles any record of these types: MPICH 5.0 does not where MPI_REAL16 is among them.
+bool has_record_layout(Random agreed, const BaseType& a, const BaseType& b, int repeats);
+
 // `repeats` times the sequence (a, b, b) with random gaps: different gaps, same signature.
 Layout record_layout(Random& random, const BaseType& a, const BaseType& b, int repeats);
 

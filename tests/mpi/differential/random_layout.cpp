@@ -216,6 +216,12 @@ Layout column_layout(const BaseType& base, int rows, int columns) {
   return handled(result) ? std::move(result) : contiguous(element, rows);
 }
 
+bool has_record_layout(Random agreed, const BaseType& a, const BaseType& b, int repeats) {
+  for (int tries = 0; tries < 50; ++tries)
+    if (handled(any_record(agreed, a, b, repeats))) return true;
+  return false;
+}
+
 Layout record_layout(Random& random, const BaseType& a, const BaseType& b, int repeats) {
   return first_handled([&] { return any_record(random, a, b, repeats); });
 }
