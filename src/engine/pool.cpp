@@ -77,9 +77,13 @@ uint64_t Pool::allocate(uint64_t bytes) {
 void Pool::release(uint64_t offset, uint64_t bytes) {
   int size_class = class_of(bytes);
   char* address = static_cast<char*>(segment_->at(offset));
-  if (address == nullptr || !lock()) return;
+  if (!lock()) return;
   uint64_t size = extent_bytes(size_class);
   header_->in_use -= bytes;
+  if (address == nullptr) {  // this process cannot map it, so nothing can be written there: it is not used again
+    pthread_mutex_unlock(&header_->lock);
+    return;
+  }
   header_->idle += size;
   bool discard = header_->idle > most_idle && size > page;
   if (discard) platform::discard_shared_pages(address + page, size - page);
