@@ -86,7 +86,7 @@ class Team {
       if (r == rank || reached(known[r], number)) continue;
       Signal& signal = board(r).*line;
       STRETTO_TRY(waiter.until(signal, number, r));
-      known[r] = signal.value.load(std::memory_order_relaxed);
+      known[r] = signal.value.load(std::memory_order_acquire);  // it may be further than was waited for
     }
     return Status::good();
   }
