@@ -69,6 +69,7 @@ class Communicator {
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
+  bool fits_into_cell(const collective::Request& request) const;
   uint64_t find_stage();
   bool attach_stage();
   Status prepare_stage();

@@ -7,9 +7,11 @@
 //     allreduce     bytes=..16K ranks=2..3       gather
 //     allreduce     crowded=no bytes=64M..       mpi
 //
-// collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers
-// of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no, whether all
-// ranks have arenas (STRETTO_ARENA=on). algorithm: a name from collective/algorithms.hpp, or mpi.
+// collective: a name from collective/request.hpp. bytes: of the vector or message that a rank gives; of scatter, alltoall,
+// reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
+// scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
+// absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
+// whether all ranks have arenas (STRETTO_ARENA=on). algorithm: a name from collective/algorithms.hpp, or mpi.
 #pragma once
 #include <cstddef>
 #include <cstdint>

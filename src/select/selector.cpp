@@ -23,7 +23,8 @@ int large_message_algorithm(collective::Kind kind, bool direct) {
 int with_travel(int chosen, Travel travel) {
   const collective::Algorithm& a = collective::algorithms[chosen];
   if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
-  return large_message_algorithm(a.kind, travel == Travel::direct);
+  int other = large_message_algorithm(a.kind, travel == Travel::direct);
+  return other < 0 ? chosen : other;  // where there is only one form
 }
 
 }  // namespace
