@@ -8,7 +8,7 @@ from collections.abc import Callable
 import polars as pl
 
 from stretto.profile import say
-from stretto.profile.job import MOST_ALIKE
+from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
 
@@ -158,16 +158,14 @@ def late_node(seen: View) -> list[Said]:
 
 def oversubscribed(seen: View) -> list[Said]:
     """Hosts with more ranks than CPUs."""
-    allowed = seen.job.facts.get("cpus")
-    if not isinstance(allowed, dict):
-        return []
+    allowed = cpus_of_hosts(seen.job)
     ranks: dict[str, int] = {}
     for process in seen.job.mpi:
         ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
     crowded = {
         host: (number, allowed[host])
         for host, number in ranks.items()
-        if isinstance(allowed.get(host), int) and 0 < allowed[host] < number
+        if 0 < allowed.get(host, 0) < number
     }
     if not crowded:
         return []
