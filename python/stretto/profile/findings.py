@@ -18,6 +18,7 @@ SLOW = 3.0  # times what the neighbouring sizes let expect
 SLOW_INVOCATIONS = 10  # of a size, for its time to be known
 CONTROL_CALLS = 20  # control messages that make a job one that ought to reduce gradients
 POLLING = 0.05  # of the run time
+CONTROL_CALLS = 20  # of a rank: fewer are no negotiation, but what a program says once
 CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
 
 
@@ -174,7 +175,9 @@ def oversubscribed(seen: View) -> list[Said]:
     part = sum(number for number, _ in crowded.values()) / max(1, len(seen.job.mpi))
     title = f"{number} ranks share {say.count(cpus, 'CPU')} on {host}{more}"
     text = "Ranks take turns: the one that everybody waits for may be the one that does not run."
-    advice = "Start as many ranks as there are CPUs, or have the MPI yield while it waits (Open MPI: --oversubscribe)."
+    yields = "oversubscribe" in seen.job.text("command")
+    more = "" if yields else ", or have the MPI yield while it waits (Open MPI: --oversubscribe)"
+    advice = f"Start as many ranks as there are CPUs{more}."
     return [Said(seen.waiting * part, Finding(Severity.bad, title, text, advice, "ranks"))]
 
 
@@ -229,7 +232,7 @@ def control_messages(seen: View) -> list[Said]:
     """Negotiation that costs more than the work."""
     rows = seen.table("sizes").filter(pl.col("use") == "control")
     seconds = float(rows["time"].sum() or 0.0)
-    if seen.share(seconds) < POLLING:
+    if seen.share(seconds) < POLLING or int(rows["calls"].sum()) < CONTROL_CALLS * max(1, len(seen.job.mpi)):
         return []
     title = f"Control messages take {say.percent(seen.share(seconds))} of the run time"
     calls, largest = rows.select(pl.col("calls").sum(), pl.col("upper").max()).row(0)
