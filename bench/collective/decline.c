@@ -8,6 +8,7 @@ enum { block = 200, max_blocks = 2000 };
 typedef struct {
   MPI_Comm self, world, inter; /* inter: null with a single rank */
   float in[2], out[2];
+  MPI_Request none;
 } Place;
 
 /* One block of calls on each side. */
@@ -26,6 +27,22 @@ BOTH_SIDES(barrier_self, Barrier(at->self))
 BOTH_SIDES(bcast_self, Bcast(at->in, 2, MPI_FLOAT, 0, at->self))
 BOTH_SIDES(allreduce_self, Allreduce(at->in, at->out, 2, MPI_FLOAT, MPI_SUM, at->self))
 BOTH_SIDES(gather_self, Gather(at->in, 2, MPI_FLOAT, at->out, 2, MPI_FLOAT, 0, at->self))
+static int flag;
+BOTH_SIDES(test_nothing, Test(&at->none, &flag, MPI_STATUS_IGNORE))
+
+/* A message to itself: four calls. */
+#define EXCHANGE(name, P)                                                     \
+  static void exchange_##name(Place* at) {                                    \
+    for (int i = 0; i < block; ++i) {                                         \
+      MPI_Request both[2];                                                    \
+      P##MPI_Irecv(at->out, 2, MPI_FLOAT, 0, 5, at->self, &both[0]);           \
+      P##MPI_Isend(at->in, 2, MPI_FLOAT, 0, 5, at->self, &both[1]);            \
+      P##MPI_Wait(&both[1], MPI_STATUS_IGNORE);                               \
+      P##MPI_Wait(&both[0], MPI_STATUS_IGNORE);                               \
+    }                                                                         \
+  }
+EXCHANGE(mpi, )
+EXCHANGE(pmpi, P)
 BOTH_SIDES(barrier_world, Barrier(at->world))
 BOTH_SIDES(allreduce_world, Allreduce(at->in, at->out, 2, MPI_FLOAT, MPI_SUM, at->world))
 BOTH_SIDES(barrier_inter, Barrier(at->inter))
@@ -39,6 +56,8 @@ typedef struct {
 } Case;
 
 static const Case cases[] = {
+    {"Test of MPI_REQUEST_NULL", on_self, {test_nothing_mpi, test_nothing_pmpi}},
+    {"Irecv, Isend, 2 Wait: 4 calls", on_self, {exchange_mpi, exchange_pmpi}},
     {"Send to MPI_PROC_NULL", on_self, {send_nowhere_mpi, send_nowhere_pmpi}},
     {"Barrier, MPI_COMM_SELF", on_self, {barrier_self_mpi, barrier_self_pmpi}},
     {"Bcast 8 B, MPI_COMM_SELF", on_self, {bcast_self_mpi, bcast_self_pmpi}},
@@ -75,7 +94,7 @@ static void measure_case(const Case* c, double budget_ms, int report, FILE* json
   if (!report) return;
   /* The 10th percentiles: what the call costs when nothing else disturbs it. */
   double mpi = summarise(ns[side_mpi], blocks).p10, pmpi = summarise(ns[side_pmpi], blocks).p10;
-  printf("%-30s %10.1f %10.1f %10.1f\n", c->name, mpi, pmpi, mpi - pmpi);
+  printf("%-31s %10.1f %10.1f %10.1f\n", c->name, mpi, pmpi, mpi - pmpi);
   fflush(stdout);
   if (json)
     fprintf(json, "{\"kind\":\"decline\",\"call\":\"%s\",\"local\":%s,\"mpi_ns\":%.2f,\"pmpi_ns\":%.2f,\"extra_ns\":%.2f}\n",
@@ -100,8 +119,8 @@ void measure_declining(MPI_Comm comm, double budget_ms, int accelerating, FILE* 
   int rank, ranks;
   PMPI_Comm_rank(comm, &rank);
   PMPI_Comm_size(comm, &ranks);
-  Place at = {MPI_COMM_SELF, comm, intercommunicator(comm, rank, ranks), {1, 2}, {0, 0}};
-  if (rank == 0) printf("%-30s %10s %10s %10s\n", "ns per call", "MPI_X", "PMPI_X", "extra");
+  Place at = {MPI_COMM_SELF, comm, intercommunicator(comm, rank, ranks), {1, 2}, {0, 0}, MPI_REQUEST_NULL};
+  if (rank == 0) printf("%-31s %10s %10s %10s\n", "ns per call", "MPI_X", "PMPI_X", "extra");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
     if (applies(&cases[i], &at, accelerating)) measure_case(&cases[i], budget_ms, rank == 0, json, &at);
   if (at.inter != MPI_COMM_NULL) MPI_Comm_free(&at.inter);

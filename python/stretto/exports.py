@@ -1,9 +1,8 @@
-"""A profile's calls in other formats: Parquet tables, and a time line for Perfetto or Chrome."""
+"""A profile's calls as tables, and as Parquet files. timeline.py and otf2_archive.py write them for viewers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from stretto.profile.job import Job, Process, open_job
 from stretto.trace import Batch
 from stretto.trace_layout import PART
 
-MOST_ON_A_TIMELINE = 300_000  # events: what a browser opens quickly
+Progress = Callable[[float], None]  # is told the share that is done
 _BLOCK = 1 << 20
 _ITERATION = 3  # MarkEntry.what
 _DECLINED = 128
@@ -48,10 +47,10 @@ SCHEMA: dict[str, Any] = {
 }
 
 
-def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None) -> int:
+def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None, progress: Progress | None = None) -> int:
     """One file per rank, library and million events in `target`; the rows written. StrettoError: nothing to write, or nowhere."""
-    job = _job_with_events(folder)
-    written = 0
+    job = job_with_events(folder)
+    there, written, seen = event_count(job), 0, 0
     try:
         target.mkdir(parents=True, exist_ok=True)
         for process in job.processes:
@@ -59,16 +58,23 @@ def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = 
                 name = f"rank-{process.rank:05}-{process.library.lower()}-{number:04}.parquet"
                 frame.write_parquet(target / name, compression="zstd", statistics=True)
                 written += frame.height
+                seen += frame.height
+                if progress:
+                    progress(min(1.0, seen / there))
     except OSError as error:
         raise StrettoError(f"cannot write {target}: {error.strerror or error}") from None
     return written
 
 
-def _job_with_events(folder: Path) -> Job:
+def job_with_events(folder: Path) -> Job:
     job = open_job(folder)
     if not any(process.trace.event_count() for process in job.processes):
         raise StrettoError(f"{folder} holds sums, no single calls: record them with stretto profile --trace")
     return job
+
+
+def event_count(job: Job) -> int:
+    return max(1, sum(process.trace.event_count() for process in job.processes))
 
 
 def frames(process: Process, iterations: tuple[int, int] | None = None) -> Iterator[pl.DataFrame]:
@@ -165,59 +171,3 @@ def _named(indices: Any, names: list[str]) -> pl.Series:
     """Names of indices; null where an index has none."""
     table = pl.Series([*names, None], dtype=pl.String)
     return table.gather(np.minimum(np.asarray(indices, dtype=np.int64), len(names)))
-
-
-def to_timeline(folder: Path, target: Path, iterations: tuple[int, int] | None = None) -> tuple[int, int]:
-    """A Chrome trace (JSON) with a track per rank and thread. (events written, events that there are).
-
-    At most MOST_ON_A_TIMELINE events, the first in time. StrettoError: nothing to write, or nowhere.
-    """
-    job = _job_with_events(folder)
-    there, kept = 0, pl.DataFrame()
-    for process in job.processes:
-        for frame in frames(process, iterations):
-            whole = frame.filter(~pl.col("part"))
-            there += whole.height
-            # Names of different files as text: their categories differ.
-            plain = whole.with_columns(pl.col(pl.Categorical).cast(pl.String))
-            kept = pl.concat([kept, plain]).bottom_k(MOST_ON_A_TIMELINE, by="t_entry_ns") if kept.height else plain
-    try:
-        with target.open("w", encoding="utf-8") as file:
-            _write_timeline(file, job, kept.head(MOST_ON_A_TIMELINE).sort("t_entry_ns") if kept.height else kept)
-    except OSError as error:
-        raise StrettoError(f"cannot write {target}: {error.strerror}") from None
-    return min(kept.height, MOST_ON_A_TIMELINE), there
-
-
-def _write_timeline(file: Any, job: Job, events: pl.DataFrame) -> None:
-    file.write('{"displayTimeUnit":"ns","traceEvents":[\n')
-    lines = [_name_of(process) for process in job.processes]
-    for row in events.iter_rows(named=True):
-        lines.append(_slice(row))
-        if len(lines) > 10_000:
-            file.write(",\n".join(lines) + ",\n")
-            lines = []
-    file.write(",\n".join([*lines, '{"name":"end","ph":"M","pid":0,"args":{}}']) + "\n]}\n")
-
-
-def _track(library: str, rank: int) -> int:
-    return rank * 2 + (library == "NCCL")
-
-
-def _name_of(process: Process) -> str:
-    name = f"rank {process.rank}" + (" NCCL" if process.library == "NCCL" else "") + f" on {process.trace.header.host}"
-    return json.dumps({"name": "process_name", "ph": "M", "pid": _track(process.library, process.rank), "args": {"name": name}})
-
-
-def _slice(row: dict[str, Any]) -> str:
-    shown = ("comm", "seq", "bytes_sent", "bytes_received", "datatype", "op", "peer", "tag", "location", "algorithm", "decline")
-    event = {
-        "name": row["function"],
-        "ph": "X",
-        "pid": _track(row["library"], row["rank"]),
-        "tid": row["thread"],
-        "ts": row["t_entry_ns"] / 1000,
-        "dur": (row["t_exit_ns"] - row["t_entry_ns"]) / 1000,
-        "args": {name: row[name] for name in shown if row[name] not in (None, "")},
-    }
-    return json.dumps(event, separators=(",", ":"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +19,6 @@ from stretto.errors import StrettoError
 if TYPE_CHECKING:
     from stretto.profile_model import Profile
 
-_MANY_BYTES = 256 << 20  # of traces: reading more takes noticeable time
 Iterations = Annotated[str, typer.Option("--iterations", metavar="A:B", help="Only the iterations A to B.")]
 
 
@@ -94,13 +94,27 @@ def _relative(folder: Path) -> str:
         return shlex.quote(str(folder))
 
 
-def _analyse(folder: Path) -> Profile:
+@contextlib.contextmanager
+def _progress(folder: Path, what: str, bytes_per_second: int) -> Iterator[Callable[[float], None] | None]:
+    """A bar on standard error that is told the share done; None where the work is short or nobody looks."""
     waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace")) if folder.is_dir() else 0
-    if waiting > _MANY_BYTES and sys.stderr.isatty():
-        report.say(f"reading {report.size(waiting)} of traces ...")
-    from stretto.profile import analyse
+    if waiting < bytes_per_second or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    return analyse(folder)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"{what} {report.size(waiting)} of traces", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def _analyse(folder: Path) -> Profile:
+    with _progress(folder, "reading", 128 << 20) as progress:
+        from stretto.profile import analyse
+
+        return analyse(folder, progress)
 
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The profile's folder.")]
@@ -108,16 +122,24 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The profile's folde
 
 def show(
     folder: Folder,
+    other: Annotated[
+        Path | None, typer.Argument(metavar="[OTHER]", help="Another run's folder, to be compared with the first.", show_default=False)
+    ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes, if not to DIR/report.html.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON too.")] = None,
     browse: Annotated[bool, typer.Option("--open", help="Open the HTML page in the browser.")] = False,
 ) -> None:
-    """Show a profile: one page here, and one HTML file with the figures that opens anywhere."""
+    """Show a profile: one page here, and one HTML file with the figures that opens anywhere. With two folders: what differs."""
     from stretto.profile_report import as_json, page, terminal
 
     _check_folder(folder)
+    if other is not None:
+        if html is not None or browse:
+            raise StrettoError("two runs are compared here and with --json: --html and --open show a single one")
+        _check_folder(other)
+        return _show_both(folder, other, output)
     found = _analyse(folder)
     write_json(output, as_json.as_json(found) if output else {})
     written = _write_page(html, folder, page.html_page(found))
@@ -126,6 +148,35 @@ def show(
         print(f"\nwith figures: {written}")
         if browse:
             _open(written)
+    return None
+
+
+def _show_both(first: Path, second: Path, output: Path | None) -> None:
+    from stretto.profile.comparison import compare
+    from stretto.profile_report.comparison import as_json, print_comparison
+
+    found = compare(_analyse(first), _analyse(second))
+    write_json(output, as_json(found) if output else {})
+    print_comparison(found, sys.stdout)
+
+
+def top(
+    job: Annotated[
+        str, typer.Argument(metavar="JOB", help="A profile folder, a job's identity, or the pid of its launcher.")
+    ] = "",
+    every: Annotated[float, typer.Option("--every", min=0.2, metavar="SECONDS", help="How often it is drawn anew.")] = 2.0,
+    times: Annotated[int, typer.Option("--times", min=0, metavar="N", help="End after N pictures; 0: with the job.")] = 0,
+) -> None:
+    """Watch a running profile: rates, sizes, waiting and late ranks, drawn anew every two seconds.
+
+    Without JOB: the one job that runs under Stretto on this machine. Ctrl-C ends it; the job goes on.
+    """
+    folder = running.find(job) if job else running.only_one()
+    if not any(folder.glob("rank-*.trace")):
+        raise StrettoError(f"{folder}: this job keeps counts only (stretto run); stretto dump shows them")
+    from stretto.profile_report.top import watch
+
+    watch(folder, sys.stdout, every, times)
 
 
 def _check_folder(folder: Path) -> None:
@@ -197,23 +248,33 @@ def export(
         Path | None, typer.Option("--parquet", metavar="FOLDER", help="One row per call, as Parquet files in this folder.")
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option("--perfetto", metavar="FILE", help="A time line for ui.perfetto.dev or chrome://tracing.")
+        Path | None, typer.Option("--perfetto", metavar="FILE", help="A time line for ui.perfetto.dev; FILE.json: also for chrome://tracing.")
+    ] = None,
+    otf2: Annotated[
+        Path | None, typer.Option("--otf2", metavar="FOLDER", help="An OTF2 archive, for Vampir or Scalasca; needs the package otf2.")
     ] = None,
     iterations: Iterations = "",
 ) -> None:
     """Write the calls of a profile made with --trace in other formats."""
-    if parquet is None and perfetto is None:
-        raise StrettoError("nothing to write: add --parquet FOLDER or --perfetto FILE")
+    if parquet is None and perfetto is None and otf2 is None:
+        raise StrettoError("nothing to write: add --parquet FOLDER, --perfetto FILE or --otf2 FOLDER")
     wanted = profiling.parse_iterations(iterations) if iterations else None
     _check_folder(folder)
-    from stretto import exports
+    from stretto import exports, otf2_archive, timeline
 
     if parquet is not None:
-        print(f"{exports.to_parquet(folder, parquet, wanted)} calls in {parquet}")
+        with _progress(folder, "exporting", 64 << 20) as progress:
+            calls = exports.to_parquet(folder, parquet, wanted, progress)
+        print(f"{calls} calls in {parquet}")
+    if otf2 is not None:
+        with _progress(folder, "exporting", 4 << 20) as progress:
+            calls = otf2_archive.to_otf2(folder, otf2, wanted, progress)
+        print(f"{calls} calls in {otf2 / 'traces.otf2'}")
     if perfetto is not None:
-        written, there = exports.to_timeline(folder, perfetto, wanted)
+        with _progress(folder, "exporting", 64 << 20) as progress:
+            written, there = timeline.to_timeline(folder, perfetto, wanted, progress)
         rest = f", the first of {there}: choose others with --iterations A:B" if written < there else ""
         print(f"{written} calls in {perfetto}{rest}")
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {"profile": profile, "report": show, "dump": dump, "export": export}
+COMMANDS: dict[str, Callable[..., Any]] = {"profile": profile, "report": show, "dump": dump, "top": top, "export": export}

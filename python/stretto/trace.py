@@ -12,7 +12,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,8 @@ class Section:
     offset: int  # in the file, of the first entry
     used: int  # entries that are in the file
     entry_bytes: int  # from one to the next
+    first: int = 0  # of a tail: events of its thread in front of its first entry
+    head: int = -1  # of a tail: where its header lies, which tells whether it was emptied meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Header:
     host: str
     job: str
     clock: str
+    cpus: int  # bit i: CPU i may be used; 0: unknown
 
     def seconds_per_tick(self) -> float:
         """From the two clock pairs; 0 where the process left only one."""
@@ -165,6 +168,8 @@ class Trace:
                     continue
                 for at in range(0, section.used, most):
                     rows = _entries(file.fileno(), section, at, min(most, section.used - at), EVENT)
+                    if section.head >= 0 and _first_of(file.fileno(), section.head) != section.first:
+                        return  # the process lives, and has just put these elsewhere and others in their place
                     batch, carried = _widen(thread, np.concatenate([carried, rows]) if len(carried) else rows)
                     if len(batch.rows):
                         yield batch
@@ -227,11 +232,15 @@ def _parse(path: Path, file: int) -> Trace:
         trace.problems.append(f"cut off: {length} of {trace.header.file_bytes} bytes are there")
     tables: dict[str, list[Array]] = {}
     counts: dict[str, int] = {}
+    tails: list[Section] = []
     for section in _walk(file, length, trace):
         if section.kind == "events":
             trace.events.append(section)
+        elif section.kind == "tail":
+            tails.append(section)
         else:
             _load(file, section, tables, counts, trace)
+    _append_tails(trace, tails)
     _fill(trace, {name: np.concatenate(parts) for name, parts in tables.items()})
     return trace
 
@@ -247,22 +256,23 @@ def _header(path: Path, data: bytes) -> Header:
     if fields[2] != PAGE:
         raise TraceError(f"{path}: damaged trace: header of {fields[2]} bytes, not {PAGE}")
     numbers = dict(zip(HEADER_FIELDS, fields[1:23], strict=True))
-    library, host, job, clock = (text(raw) for raw in fields[23:])
-    return Header(**numbers, library=library, host=host, job=job, clock=clock)
+    library, host, job, clock = (text(raw) for raw in fields[23:27])
+    cpus = int.from_bytes(fields[27], "little")
+    return Header(**numbers, library=library, host=host, job=job, clock=clock, cpus=cpus)
 
 
 def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:
     """The sections in file order. Behind a damaged one the next page that begins like a section is where it goes on."""
     at = PAGE
     while at + SECTION_HEADER.size <= length:
-        magic, kind, thread, entry_bytes, _, size, used, *_ = SECTION_HEADER.unpack(_exactly(file, at, SECTION_HEADER.size))
+        magic, kind, thread, entry_bytes, _, size, used, first, *_ = SECTION_HEADER.unpack(_exactly(file, at, SECTION_HEADER.size))
         if magic != SECTION_MAGIC or size < PAGE or size % PAGE:
             if magic or size or trace.header.stage == STAGES.index("finalized"):
                 trace.problems.append(f"damaged section at byte {at}")
             at = _next_section(file, at + PAGE, length)
             continue
         if kind in SECTIONS:
-            section = _section(trace, at, min(size, length - at), SECTIONS[kind], (thread, entry_bytes, used))
+            section = _section(trace, at, min(size, length - at), SECTIONS[kind], (thread, entry_bytes, used, first))
             if section is not None:
                 yield section
         at += size
@@ -272,16 +282,32 @@ def _exactly(file: int, offset: int, size: int) -> bytes:
     return os.pread(file, size, offset).ljust(size, b"\0")
 
 
-def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int]) -> Section | None:
+def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int, int]) -> Section | None:
     name, layout = kind
-    thread, entry_bytes, used = rest
+    thread, entry_bytes, used, first = rest
     if not layout.itemsize <= entry_bytes <= PAGE:
         trace.problems.append(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
         return None
     room = max(0, size - SECTION_HEADER.size) // entry_bytes
     if used > room:
         trace.problems.append(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
-    return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes)
+    tail = (first, at) if name == "tail" else (0, -1)
+    return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes, *tail)
+
+
+def _first_of(file: int, head: int) -> int:
+    return int(SECTION_HEADER.unpack(_exactly(file, head, SECTION_HEADER.size))[7])
+
+
+def _append_tails(trace: Trace, tails: list[Section]) -> None:
+    """Each thread's newest events behind the others, less those that its process had already copied there when it ended."""
+    before: dict[int, int] = {}
+    for section in trace.events:
+        before[section.thread] = before.get(section.thread, 0) + section.used
+    for tail in tails:
+        twice = min(max(0, before.get(tail.thread, 0) - tail.first), tail.used)
+        moved = replace(tail, offset=tail.offset + twice * tail.entry_bytes, used=tail.used - twice)
+        trace.events.append(moved)
 
 
 def _next_section(file: int, at: int, length: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 MAGIC = b"STRETTOT"
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 SECTION_MAGIC = 0x54434553
 NONE16, NONE8 = 0xFFFF, 0xFF
@@ -18,7 +18,7 @@ STAGES = ("loaded", "initialised", "finalized")
 PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 << bit for bit in range(8))
 REASON = 128  # outcomes from here on are reasons
 
-HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s")
+HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128s")
 SECTION_HEADER = struct.Struct("<IHHIIQQ4Q")
 MOST_BYTES = 1 << 29  # of all entries of one type, events apart
 MOST_SHARED = 1 << 22  # members that communicators have in common
@@ -136,6 +136,7 @@ SECTIONS: dict[int, tuple[str, np.dtype[Any]]] = {
     13: ("events", EVENT),
     14: ("notes", NOTE),
     15: ("marks", MARK),
+    16: ("tail", EVENT),
 }
 # Those whose entries become Python objects.
 BOUNDED = frozenset(

@@ -24,6 +24,20 @@ inline uint64_t ticks() {
 #endif
 }
 
+// Both clocks at one moment: of several readings that with the least time around it, so that no interruption lies in it.
+struct ClockPair {
+  uint64_t ticks, ns;
+  uint64_t apart;  // ticks in which it was read
+};
+inline ClockPair read_both(int readings = 3) {
+  ClockPair best{0, 0, UINT64_MAX};
+  for (int i = 0; i < readings; ++i) {
+    const uint64_t before = ticks(), ns = now_ns(), after = ticks();
+    if (after - before < best.apart) best = {before + (after - before) / 2, ns, after - before};
+  }
+  return best;
+}
+
 inline void cpu_relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

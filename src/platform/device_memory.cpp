@@ -194,10 +194,16 @@ size_t agreeing(const Words& words, bool* same) {
 
 LoaderWatch loader_watch{&unknown_count, never};
 
+namespace {
+bool loader_watched = false;
+}
+
 // glibc tells its count through dl_iterate_phdr alone, which visits every library. The word it reads is among the variables of
 // the loader: the one that equals the count before, during and after the visit of a library. A count of libraries present, or
 // a chance, would not; where anything but one word remains, the slow way stays.
 void watch_loader() {
+  if (loader_watched) return;
+  loader_watched = true;
   constexpr size_t most_words = 2048;
   bool same[most_words];
   Words words = loader_variables();

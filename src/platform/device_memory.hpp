@@ -28,8 +28,8 @@ inline bool no_device_memory() {
   return __atomic_load_n(loader_watch.added, __ATOMIC_RELAXED) == __atomic_load_n(&loader_watch.without_driver, __ATOMIC_RELAXED);
 }
 
-// Finds the loader's count, by loading and unloading a small library of libc's. To be called once, from one thread, before
-// the first use of the rest; where the count is not found everything works, at some tens of nanoseconds a call.
+// Finds the loader's count, by loading and unloading a small library of libc's. To be called from one thread, before
+// the first use of the rest (again: nothing happens); where the count is not found everything works, at some tens of nanoseconds a call.
 void watch_loader();
 
 uint8_t ask_driver(const void* address);

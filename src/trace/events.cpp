@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/cacheline.hpp"
 #include "base/clock.hpp"
 
 #ifndef MADV_POPULATE_WRITE
@@ -15,63 +14,73 @@ namespace stretto::trace {
 
 namespace {
 
-// Page faults cost several times as much one by one; a whole section at once would make its rank late for the next call.
-constexpr size_t piece_bytes = 64 << 10;
-
-// What making room costs is part of what a call costs, where each call is an event. Under the mutex.
-void note_cost(uint64_t spent, size_t bytes) {
+// What making room costs is part of what a call costs, where each call is an event.
+void note_cost(uint64_t spent, uint64_t events) {
+  const std::lock_guard<std::mutex> lock(state.mutex);
   state.section_ticks += spent;
-  state.section_bytes += bytes;
-  if (state.mode != Mode::full || state.section_bytes == 0) return;
-  const uint64_t share = state.section_ticks * 1024 * sizeof(Event) / state.section_bytes;
+  state.section_events += events;
+  if (state.mode != Mode::full || state.section_events == 0) return;
+  const uint64_t share = state.section_ticks * 1024 / state.section_events;
   if (TraceHeader* header = live_header()) put(header->event_cost_ticks, state.call_cost + share);
-}
-
-Event* end_of(SectionHeader* section) {
-  return section ? entries<Event>(section) + capacity<Event>(section->bytes) : nullptr;
 }
 
 }  // namespace
 
-void Events::begin(SectionHeader* section) {
-  section_ = section;
-  next_ = end_ = section ? entries<Event>(section) : nullptr;
+void Events::begin(SectionHeader* tail) {
+  tail_ = tail;
+  next_ = end_ = nullptr;
+  if (!tail) return;
+  next_ = entries<Event>(tail);
+  end_ = next_ + capacity<Event>(tail->bytes);
 }
 
-void Events::begin_scratch() {
-  begin(take_scratch(SectionType::events, sizeof(Event), first_bytes));
-  end_ = end_of(section_);
-}
-
-// The next piece of the section becomes ready; the one before leaves the process (not the file), so that dropping the whole
-// section at its end takes no time either.
-void Events::populate() {
-  char* const start = reinterpret_cast<char*>(section_);
-  const size_t ready = round_up(size_t(reinterpret_cast<char*>(end_) - start), page_bytes);
-  const size_t from = end_ == entries<Event>(section_) ? 0 : ready;
-  const size_t to = std::min(from + piece_bytes, bytes_);
-  const uint64_t begun = ticks();
-  if (from > piece_bytes) madvise(start + from - piece_bytes, piece_bytes - page_bytes, MADV_DONTNEED);
-  madvise(start + from, to - from, MADV_POPULATE_WRITE);
-  end_ = entries<Event>(section_) + capacity<Event>(to);
-  note_cost(ticks() - begun, to - from);
-}
-
-void Events::begin_next(uint16_t thread) {
-  bytes_ = std::min(bytes_ == 0 ? first_bytes : 4 * bytes_, state.event_section);
-  const uint64_t begun = ticks();
-  if (section_) drop_section(section_);
-  begin(take_section(SectionType::events, thread, sizeof(Event), bytes_));
-  note_cost(ticks() - begun, 0);
-}
-
-Event* Events::take(uint32_t number, uint16_t thread) {
-  if (thread == none16) {
-    begin_scratch();
-  } else if (section_ || !state.full_of_events.load(std::memory_order_relaxed)) {
+void Events::take_tail(uint16_t thread) {
+  const size_t bytes = std::min(tail_bytes, state.event_section);
+  SectionHeader* tail = nullptr;
+  {
     const std::lock_guard<std::mutex> lock(state.mutex);
-    if (end_ == end_of(section_)) begin_next(thread);
-    if (section_) populate();
+    tail = take_section(SectionType::tail, thread, sizeof(Event), bytes);
+  }
+  if (tail) madvise(tail, bytes, MADV_POPULATE_WRITE);
+  begin(tail);
+}
+
+// Whether there is a section of the file with room for `number` events. Sections grow, so that short jobs have small files.
+bool Events::has_home(uint64_t number, uint16_t thread) {
+  if (home_ && home_used_ + number <= capacity<Event>(home_bytes_)) return true;
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  const size_t bytes = std::min(home_bytes_ == 0 ? tail_bytes : 4 * home_bytes_, state.event_section);
+  const uint64_t taken = take_unmapped(thread, bytes);
+  if (!taken) return false;
+  home_ = taken;
+  home_bytes_ = bytes;
+  home_used_ = 0;
+  return true;
+}
+
+// At every moment a reader finds each event once: those in front of `first` are to be skipped where they are in the tail as well.
+void Events::empty_tail(uint16_t thread) {
+  Event* const events = entries<Event>(tail_);
+  const uint64_t number = uint64_t(next_ - events);
+  const uint64_t begun = ticks();
+  if (!has_home(number, thread)) return;
+  const Status status = write_events(home_, thread, home_bytes_, home_used_, events, number);
+  if (!status.ok()) {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    return become_full(true, status);
+  }
+  home_used_ += number;
+  publish(*tail_, 0);
+  std::atomic_ref<uint64_t>(tail_->first).store(tail_->first + number, std::memory_order_release);
+  next_ = events;
+  note_cost(ticks() - begun, number);
+}
+
+Event* Events::make_room(uint32_t number, uint16_t thread) {
+  if (thread == none16) {
+    begin(take_scratch(SectionType::tail, sizeof(Event), tail_bytes));
+  } else if (!state.full_of_events.load(std::memory_order_relaxed)) {
+    tail_ ? empty_tail(thread) : take_tail(thread);
   }
   if (size_t(end_ - next_) >= number) return next_;
   if (thread != none16) count(&TraceHeader::dropped_events);
@@ -79,7 +88,7 @@ Event* Events::take(uint32_t number, uint16_t thread) {
 }
 
 void Events::free_scratch() {
-  if (section_) drop_section(section_);
+  if (tail_) drop_section(tail_);
   *this = {};
 }
 

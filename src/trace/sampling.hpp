@@ -1,8 +1,9 @@
 // Which collectives Mode::aggregate keeps as events: few enough to bound the file, the same ones on all ranks.
 //
-// The first 2^base of a communicator are kept, then 2^(base-1) evenly spaced ones of each further octave of the sequence
-// numbers. What a smaller base keeps, a larger one keeps too: so ranks on which a communicator has another index, and
-// therefore another base, still have the smaller set in common. docs/trace_format.md states the rule for readers.
+// The first 2^base of a communicator are kept, then about 2^(base-1) of each further octave of the sequence numbers, chosen by
+// a hash: evenly spaced ones would always meet the same collectives of an iteration of even length. What a smaller base keeps, a
+// larger one keeps too: so ranks on which a communicator has another index, and therefore another base, still have the smaller
+// set in common. docs/trace_format.md states the rule for readers.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -16,18 +17,24 @@ constexpr int sampling_base(uint16_t communicator) {
   return communicator < 1024 ? 4 : -1;
 }
 
+constexpr uint32_t sampling_hash(uint32_t sequence) {
+  uint32_t hash = sequence * 0x9e3779b1u;
+  hash = (hash ^ (hash >> 15u)) * 0x85ebca77u;
+  return hash ^ (hash >> 13u);
+}
+
 constexpr bool sampled(int base, uint32_t sequence) {
   if (base < 0) return false;
   const int octave = std::bit_width(sequence) - base;  // 0 or less: among the first 2^base
-  return octave <= 0 || (sequence & ((uint32_t(1) << octave) - 1)) == 0;
+  return octave <= 0 || sampling_hash(sequence) >> (32 - octave) == 0;
 }
 
 constexpr bool keeps_event(uint16_t communicator, uint32_t sequence) {
   return sampled(sampling_base(communicator), sequence);
 }
 
-// Most events that are kept of one communicator: 2^base and 2^(base-1) for each octave up to 2^32.
-constexpr uint64_t most_sampled(int base) {
+// How many events are kept of one communicator, on an average: 2^base and 2^(base-1) for each octave up to 2^32.
+constexpr uint64_t mean_sampled(int base) {
   return base < 0 ? 0 : (uint64_t(1) << base) + uint64_t(32 - base) * (uint64_t(1) << (base - 1));
 }
 

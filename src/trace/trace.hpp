@@ -13,7 +13,7 @@
 namespace stretto::trace {
 
 inline constexpr char trace_magic[8] = {'S', 'T', 'R', 'E', 'T', 'T', 'O', 'T'};
-inline constexpr uint32_t trace_version = 1;
+inline constexpr uint32_t trace_version = 2;
 inline constexpr uint32_t section_magic = 0x54434553;  // "SECT"
 inline constexpr size_t page_bytes = 4096;
 inline constexpr uint16_t none16 = 0xffff;  // no communicator, no datatype
@@ -48,9 +48,10 @@ struct TraceHeader {
   char library[128];               // first line of MPI_Get_library_version, or "NCCL 2.x"
   char host[64];
   char job[64];    // STRETTO_JOB
-  char clock[64];  // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
+  char clock[64];     // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
+  uint64_t cpus[16];  // bit i of word j: CPU 64 j + i may be used, at the end of MPI_Init; all 0: unknown
 };
-static_assert(sizeof(TraceHeader) <= page_bytes && sizeof(TraceHeader) == 8 + 8 * 4 + 14 * 8 + 128 + 3 * 64);
+static_assert(sizeof(TraceHeader) <= page_bytes && sizeof(TraceHeader) == 8 + 8 * 4 + 14 * 8 + 128 + 3 * 64 + 16 * 8);
 
 enum class SectionType : uint16_t {
   function_names = 1,   // char[40]
@@ -68,6 +69,7 @@ enum class SectionType : uint16_t {
   events = 13,          // Event, of one thread, in order of their ends
   notes = 14,           // NoteEntry
   marks = 15,           // MarkEntry
+  tail = 16,            // Event: the newest of one thread, behind those in its sections of `events`
 };
 
 struct SectionHeader {
@@ -78,7 +80,8 @@ struct SectionHeader {
   uint32_t reserved;
   uint64_t bytes;  // of the section, this header included: a multiple of page_bytes
   uint64_t used;   // entries written
-  uint64_t padding[4];
+  uint64_t first;  // of a tail: how many events of its thread are in front of its first one; else 0
+  uint64_t padding[3];
 };
 static_assert(sizeof(SectionHeader) == 64 && offsetof(SectionHeader, used) == 24);
 
@@ -199,7 +202,8 @@ struct Event {
   uint8_t outcome;      // none8: Stretto was not asked; below 128: number of the algorithm that ran; else 128 + reason
   uint8_t location;     // of the sending (low four bits) and the receiving buffer: 0 host, 1..13 device + 1, 14 managed, 15 none
   uint8_t flags;        // EventFlag
-  uint16_t partitions;  // of MPI_Pready, MPI_Parrived: the partition; of MPI_Psend_init: how many; else 0
+  uint16_t partitions;  // of MPI_Pready, MPI_Parrived: the partition; of MPI_Psend_init: how many; of a part that starts a
+                        // persistent collective: 1; else 0
 };
 static_assert(sizeof(Event) == 48 && offsetof(Event, sequence) == 16 && offsetof(Event, datatype) == 40);
 

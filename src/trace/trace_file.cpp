@@ -26,6 +26,19 @@ int fallocate_patiently(int fd, uint64_t from, size_t bytes) {
   return error;
 }
 
+constexpr const char* cannot_open = "the trace file cannot be opened again";
+
+Status write_all(int fd, const Piece& piece) {
+  for (size_t done = 0; done < piece.bytes;) {
+    const ssize_t wrote =
+        pwrite(fd, static_cast<const char*>(piece.data) + done, piece.bytes - done, off_t(piece.offset + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return no_memory("the trace cannot be written", wrote < 0 ? errno : ENOSPC);
+    done += size_t(wrote);
+  }
+  return Status::good();
+}
+
 }  // namespace
 
 Status TraceFile::create(const char* directory, const char* tail) {
@@ -58,20 +71,43 @@ Status TraceFile::allocate(int fd, size_t bytes) const {
   return error == 0 ? Status::good() : no_memory("no room for the trace", error);
 }
 
-Status TraceFile::grow(size_t bytes, void** address) {
+template <class Fill>
+Status TraceFile::append(size_t bytes, Fill&& fill) {
   const int fd = reopen();
-  if (fd < 0) return refused("the trace file cannot be opened again", errno);
+  if (fd < 0) return refused(cannot_open, errno);
   Status status = allocate(fd, bytes);
-  if (status.ok()) {
-    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off_t(end_));
-    if (mapped == MAP_FAILED) status = no_memory("the trace cannot be mapped", errno);
-    if (status.ok()) *address = mapped;
-  }
+  if (status.ok()) status = fill(fd);
   if (status.ok()) {
     end_ += bytes;
   } else {
     [[maybe_unused]] const int ignored = ftruncate(fd, off_t(end_));
   }
+  close(fd);
+  return status;
+}
+
+Status TraceFile::grow(size_t bytes, void** address) {
+  return append(bytes, [&](int fd) {
+    void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, off_t(end_));
+    if (mapped == MAP_FAILED) return no_memory("the trace cannot be mapped", errno);
+    *address = mapped;
+    return Status::good();
+  });
+}
+
+Status TraceFile::extend(size_t bytes, const Piece& beginning, uint64_t* offset) {
+  return append(bytes, [&](int fd) {
+    *offset = end_;
+    return write_all(fd, {end_ + beginning.offset, beginning.data, beginning.bytes});
+  });
+}
+
+Status TraceFile::write(std::span<const Piece> pieces) const {
+  const int fd = reopen();
+  if (fd < 0) return refused(cannot_open, errno);
+  Status status = Status::good();
+  for (const Piece& piece : pieces)
+    if (status.ok()) status = write_all(fd, piece);
   close(fd);
   return status;
 }

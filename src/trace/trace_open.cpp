@@ -37,8 +37,9 @@ void write_header(TraceHeader* header, const TraceOptions& options) {
   header->mode = uint32_t(options.mode);
   header->world_rank = header->node = -1;
   header->pid = getpid();
-  header->start_ticks = header->last_ticks = ticks();
-  header->start_ns = header->last_ns = now_ns();
+  const ClockPair now = read_both(10);
+  header->start_ticks = header->last_ticks = now.ticks;
+  header->start_ns = header->last_ns = now.ns;
   header->start_realtime_ns = realtime_ns();
   header->limit_bytes = options.limit_bytes;
   gethostname(header->host, sizeof header->host - 1);
@@ -127,8 +128,9 @@ TraceHeader* trace_header() {
 void calibrate_trace() {
   TraceHeader* header = live_header();
   if (!header) return;
-  put(header->last_ticks, ticks());
-  put(header->last_ns, now_ns());
+  const ClockPair now = read_both();
+  put(header->last_ticks, now.ticks);
+  put(header->last_ns, now.ns);
 }
 
 // The file stays the parent's: what the child still holds pointers to becomes memory of its own.

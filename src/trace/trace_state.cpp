@@ -20,6 +20,10 @@ uint64_t kept_from_events() {
   return std::min(state.limit_bytes / 4, uint64_t(32) << 20);
 }
 
+bool is_of_events(SectionType type) {
+  return type == SectionType::events || type == SectionType::tail;
+}
+
 void write_header(SectionHeader* section, SectionType type, uint16_t thread, uint32_t entry_bytes, size_t bytes) {
   section->type = uint16_t(type);
   section->thread = thread;
@@ -44,6 +48,17 @@ void say_full(bool by_limit, bool of_events, const Status& why) {
   }
 }
 
+bool fits(SectionType type, size_t bytes) {
+  return state.file.bytes() + bytes + (is_of_events(type) ? kept_from_events() : 0) <= state.limit_bytes;
+}
+
+void publish_length() {
+  if (TraceHeader* header = live_header())
+    std::atomic_ref<uint64_t>(header->file_bytes).store(state.file.bytes(), std::memory_order_release);
+}
+
+}  // namespace
+
 // What the limit keeps from events is still there for sums; a disk that refuses is not asked again.
 void become_full(bool of_events, const Status& why) {
   const bool by_limit = why.what == limit_reached;
@@ -52,27 +67,47 @@ void become_full(bool of_events, const Status& why) {
   say_full(by_limit, of_events, why);
 }
 
-}  // namespace
-
 Status try_section(SectionType type, uint16_t thread, uint32_t entry_bytes, size_t bytes, SectionHeader** section) {
-  const uint64_t kept = type == SectionType::events ? kept_from_events() : 0;
-  if (state.file.bytes() + bytes + kept > state.limit_bytes) return no_memory(limit_reached);
+  if (!fits(type, bytes)) return no_memory(limit_reached);
   void* address = nullptr;
   STRETTO_TRY(state.file.grow(bytes, &address));
   *section = static_cast<SectionHeader*>(address);
   write_header(*section, type, thread, entry_bytes, bytes);
-  if (TraceHeader* header = live_header())
-    std::atomic_ref<uint64_t>(header->file_bytes).store(state.file.bytes(), std::memory_order_release);
+  publish_length();
   return Status::good();
 }
 
 SectionHeader* take_section(SectionType type, uint16_t thread, uint32_t entry_bytes, size_t bytes) {
-  const bool of_events = type == SectionType::events;
+  const bool of_events = is_of_events(type);
   if (state.full || (of_events && state.full_of_events.load(std::memory_order_relaxed))) return nullptr;
   SectionHeader* section = nullptr;
   const Status status = try_section(type, thread, entry_bytes, bytes, &section);
   if (!status.ok()) become_full(of_events, status);
   return section;
+}
+
+uint64_t take_unmapped(uint16_t thread, size_t bytes) {
+  if (state.full_of_events.load(std::memory_order_relaxed)) return 0;
+  SectionHeader header{};
+  write_header(&header, SectionType::events, thread, sizeof(Event), bytes);
+  uint64_t offset = 0;
+  const Status status = !fits(SectionType::events, bytes) ? no_memory(limit_reached)
+                                                          : state.file.extend(bytes, {0, &header, sizeof header}, &offset);
+  if (!status.ok()) {
+    become_full(true, status);
+    return 0;
+  }
+  publish_length();
+  return offset;
+}
+
+Status write_events(uint64_t section, uint16_t thread, size_t bytes, uint64_t used, const Event* events, uint64_t number) {
+  SectionHeader header{};
+  write_header(&header, SectionType::events, thread, sizeof(Event), bytes);
+  header.used = used + number;
+  const Piece pieces[] = {{section + sizeof header + used * sizeof(Event), events, number * sizeof(Event)},
+                          {section, &header, sizeof header}};
+  return state.file.write(pieces);
 }
 
 SectionHeader* take_scratch(SectionType type, uint32_t entry_bytes, size_t bytes) {

@@ -26,8 +26,8 @@ struct TraceState {
   uint64_t first_iteration = 0, last_iteration = UINT64_MAX;
   bool full = false;
   uint64_t call_cost = 0;      // of a call without its share in taking sections, in 1/1024 tick
-  uint64_t section_ticks = 0;  // spent to make room for events, and how much room
-  uint64_t section_bytes = 0;
+  uint64_t section_ticks = 0;  // spent to make room for events, and for how many
+  uint64_t section_events = 0;
 };
 
 extern constinit TraceState state;
@@ -42,6 +42,15 @@ Status try_section(SectionType type, uint16_t thread, uint32_t entry_bytes, size
 
 // The same; null where there is none, of which one line warns, and no more is asked for.
 SectionHeader* take_section(SectionType type, uint16_t thread, uint32_t entry_bytes, size_t bytes);
+
+// The same of events, not mapped: its place in the file; 0 where there is none. Its header is then written by write_events.
+uint64_t take_unmapped(uint16_t thread, size_t bytes);
+
+// Events for the section at `section`, behind `used` others, and then its header, which counts them. Not under the mutex.
+Status write_events(uint64_t section, uint16_t thread, size_t bytes, uint64_t used, const Event* events, uint64_t number);
+
+// Of which one line warns: no more is asked for. Under the mutex.
+void become_full(bool of_events, const Status& why);
 
 // The same in private memory, for measurements.
 SectionHeader* take_scratch(SectionType type, uint32_t entry_bytes, size_t bytes);

@@ -32,7 +32,7 @@ MOST_BYTES = 2 << 30  # of address space: a reader that believes a wrong length 
 
 def seeds() -> list[list[bytes]]:
     """Folders of traces, each as a list of files."""
-    golden = [[path.read_bytes()] for path in sorted((ROOT / "tests" / "golden" / "trace_v1").glob("*.trace"))]
+    golden = [[path.read_bytes()] for path in sorted((ROOT / "tests" / "golden" / "trace_v2").glob("*.trace"))]
     with tempfile.TemporaryDirectory() as name:
         writer.make_example(Path(name), ranks=3, iterations=30)
         example = [path.read_bytes() for path in sorted(Path(name).glob("*.trace"))]

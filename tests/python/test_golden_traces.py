@@ -11,7 +11,7 @@ from stretto import trace
 from stretto.profile import analyse
 from stretto.trace_layout import PART
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "trace_v1"
+GOLDEN = Path(__file__).parents[1] / "golden" / "trace_v2"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.trace"))
 
 pytestmark = pytest.mark.skipif(not NAMES, reason=f"no example traces in {GOLDEN}")

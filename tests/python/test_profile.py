@@ -196,6 +196,27 @@ def test_only_invocations_that_all_members_recorded_are_used(tmp_path: Path) -> 
     assert found.table("invocations")["sequence"].to_list() == kept.tolist()
 
 
+def test_persistent_collectives_are_matched_by_their_starts(tmp_path: Path) -> None:
+    """Rank 1 starts the even ones, by MPI_Start and MPI_Startall in turn, 2 ms late; parts that complete them are no arrivals."""
+    processes = world(2)
+    for rank, process in enumerate(processes):
+        process.functions = (*process.functions, "MPI_Start", "MPI_Allreduce_init")
+        for number in range(20):
+            at = 1.0 + number * 10e-3 + rank * 2e-3 * (number % 2 == 0)
+            both = {"sequence": number, "sent": 64, "received": 64, "datatype": 0, "op": 0, "request": number + 1}
+            caller = ("MPI_Start", "MPI_Startall")[number // 2 % 2]
+            process.call(caller, at, at + 1e-5, **(both if caller == "MPI_Start" else {}))
+            process.call("MPI_Allreduce_init", at, at + 1e-5, **both, flags=writer.PART, partitions=1)
+            process.call("MPI_Waitall", at + 5e-3, at + 6e-3)
+            process.call("MPI_Allreduce_init", at + 5e-3, at + 6e-3, request=number + 1, flags=writer.PART)
+    found = profile(tmp_path, processes)
+    (row,) = rows(found.table("arrival"), scope="cluster")
+    assert (row["function"], row["invocations"]) == ("MPI_Allreduce_init", 20)
+    assert row["omega_mean"] == pytest.approx(1e-3, rel=1e-3)
+    late = rows(found.table("late"), rank=1)[0]
+    assert late["caused"] == pytest.approx(10 * 1e-5, rel=1e-2)  # the starts do not wait: each ends when it has begun
+
+
 def test_the_sample_of_mode_aggregate_stands_for_all(tmp_path: Path) -> None:
     """The tracer keeps early collectives densely; here only the later ones wait."""
     processes = world(2, mode=1, finalize=60.0)
@@ -207,10 +228,10 @@ def test_the_sample_of_mode_aggregate_stands_for_all(tmp_path: Path) -> None:
     found = profile(tmp_path, processes, mode="aggregate")
     (row,) = rows(found.table("arrival"), scope="cluster")
     assert (row["invocations"], row["of_invocations"]) == (int(writer.sampled(np.arange(20000)).sum()), 20000)
-    assert row["waiting"] == pytest.approx(15000 * 1e-3, rel=2e-3) and row["transfer"] == pytest.approx(40000 * 1e-4, rel=1e-6)
-    assert row["omega_mean"] == pytest.approx(0.75e-3, rel=2e-3)
+    assert row["waiting"] == pytest.approx(15000 * 1e-3, rel=5e-3) and row["transfer"] == pytest.approx(40000 * 1e-4, rel=5e-3)
+    assert row["omega_mean"] == pytest.approx(0.75e-3, rel=5e-3)
     late = rows(found.table("late"), rank=1)[0]
-    assert late["caused"] == pytest.approx(15.0, rel=2e-3) and late["since"] == pytest.approx(11.0, abs=0.1)
+    assert late["caused"] == pytest.approx(15.0, rel=5e-3) and late["since"] == pytest.approx(11.0, abs=0.1)
 
 
 def test_a_missing_rank_costs_the_arrivals_of_its_communicators_alone(tmp_path: Path) -> None:

@@ -326,7 +326,7 @@ def test_export_of_iterations(folder: Path, tmp_path: Path, capfd: pytest.Captur
 def test_a_timeline_is_of_limited_size(
     folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stretto.exports.MOST_ON_A_TIMELINE", 50)
+    monkeypatch.setattr("stretto.timeline.MOST", 50)
     assert main(["export", str(folder), "--perfetto", str(tmp_path / "line.json")]) == 0
     assert "the first of" in capfd.readouterr().out
     slices = [one for one in json.loads((tmp_path / "line.json").read_text())["traceEvents"] if one["ph"] == "X"]

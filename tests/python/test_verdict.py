@@ -106,6 +106,16 @@ def test_oversubscription(tmp_path: Path, cpus: Any, told: bool) -> None:
     assert (about(found, "4 ranks share 2 CPUs on node0") is not None) == told
 
 
+@pytest.mark.parametrize(("masks", "told"), [((3, 3, 3, 3), True), ((1, 2, 4, 8), False), ((3, 3, 0, 12), False), ((1,) * 4, True)])
+def test_oversubscription_by_what_the_ranks_say(tmp_path: Path, masks: tuple[int, ...], told: bool) -> None:
+    processes = world(4)
+    for process, mask in zip(processes, masks, strict=True):
+        process.cpus = mask
+    allreduces(processes, balanced(100, 4), 1e-5)
+    found = profile(tmp_path, processes, cpus={"elsewhere": 1})
+    assert (about(found, "4 ranks share") is not None) == told
+
+
 def test_sizes_in_which_the_mpi_is_slow(tmp_path: Path) -> None:
     for slow in (1.0, 20.0):
         processes = world(2)

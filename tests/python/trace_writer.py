@@ -23,7 +23,7 @@ SECTIONS = {
     name: number
     for number, name in enumerate(
         "function_names reason_names algorithm_names datatypes operations communicators members threads clock queues cells"
-        " partners events notes marks".split(),
+        " partners events notes marks tail".split(),
         1,
     )
 }
@@ -38,7 +38,7 @@ DATATYPES = (("MPI_FLOAT", 4), ("MPI_DOUBLE", 8), ("MPI_LONG_LONG", 8), ("MPI_BY
 OPERATIONS = ("MPI_SUM", "MPI_BAND", "MPI_MAX")
 HOST, DEVICE0, MANAGED, NOWHERE = 0, 1, 14, 15
 
-HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s")
+HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128s")
 EVENT = np.dtype(
     {
         "names": "begin spent function communicator sequence peer tag request sent received datatype op outcome location flags"
@@ -68,11 +68,11 @@ def text(value: str, size: int) -> bytes:
     return value.encode()[: size - 1].ljust(size, b"\0")
 
 
-def section(kind: int, entries: bytes, entry_bytes: int, thread: int = NONE16, spare: int = 0) -> bytes:
-    """One section; `spare`: bytes allocated beyond the entries."""
+def section(kind: int, entries: bytes, entry_bytes: int, thread: int = NONE16, spare: int = 0, first: int = 0) -> bytes:
+    """One section; `spare`: bytes allocated beyond the entries; `first`: of a tail, the entries in front of it."""
     used = len(entries) // entry_bytes
     total = -(-(64 + len(entries) + spare) // PAGE) * PAGE
-    head = struct.pack("<IHHIIQQ4Q", 0x54434553, kind, thread, entry_bytes, 0, total, used, 0, 0, 0, 0)
+    head = struct.pack("<IHHIIQQ4Q", 0x54434553, kind, thread, entry_bytes, 0, total, used, first, 0, 0, 0)
     return (head + entries).ljust(total, b"\0")
 
 
@@ -124,6 +124,9 @@ class Process:
     operations: tuple[str, ...] = OPERATIONS
     spare: int = 0  # bytes kept free in each section
     block: int = 1 << 30  # events per section
+    cpus: int = 0  # a bit for each that the process may use
+    tail: bool = False  # the last of these sections is a thread's tail
+    copied: bool = False  # its process was killed after it had copied the tail into a section, and before it emptied it
     communicators: list[bytes] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     batches: list[NDArray[Any]] = field(default_factory=list)
@@ -186,9 +189,10 @@ class Process:
             text(self.job, 64),
             text(self.clock_source, 64),
         )
-        start = (b"STRETTOT", 1, PAGE, self.mode, self.stage, self.rank, self.size, self.pid or 1000 + self.rank, self.node)
+        start = (b"STRETTOT", 2, PAGE, self.mode, self.stage, self.rank, self.size, self.pid or 1000 + self.rank, self.node)
         clocks = (ticks[0], ns[0], ticks[1], ns[1], 1_800_000_000 * 10**9)
-        return HEADER.pack(*start, *clocks, *reached, 512 << 20, *counts, *texts).ljust(PAGE, b"\0")
+        cpus = self.cpus.to_bytes(128, "little")
+        return HEADER.pack(*start, *clocks, *reached, 512 << 20, *counts, *texts, cpus).ljust(PAGE, b"\0")
 
     def sections(self) -> list[bytes]:
         rows = self.calls()
@@ -223,7 +227,13 @@ class Process:
             rows = rows[self.kept(rows)]
         entries = events(rows)
         blocks = range(0, len(entries), self.block)
-        return [section(SECTIONS["events"], entries[at : at + self.block].tobytes(), 48, thread, self.spare) for at in blocks]
+        parts = [section(SECTIONS["events"], entries[at : at + self.block].tobytes(), 48, thread, self.spare) for at in blocks]
+        if self.tail and parts:  # of these the last block was not yet moved out of the tail
+            first = blocks[-1]
+            parts[0:0] = [section(SECTIONS["tail"], entries[first:].tobytes(), 48, thread, first=first)]
+            if not self.copied:
+                parts.pop()
+        return parts
 
     def _threads(self, rows: NDArray[Any]) -> bytes:
         entries = []
@@ -305,9 +315,12 @@ def partners(rows: NDArray[Any]) -> bytes:
 
 
 def sampled(sequence: NDArray[Any], base: int = 12) -> NDArray[Any]:
-    """What mode aggregate keeps: the first 2^base, then 2^(base-1) of each further octave (docs/trace_format.md)."""
+    """What mode aggregate keeps: the first 2^base, then about 2^(base-1) of each further octave (docs/trace_format.md)."""
     octave = np.maximum([int(number).bit_length() - base for number in sequence], 0)
-    return sequence.astype(np.int64) % (np.int64(1) << octave) == 0
+    hash_ = sequence.astype(np.uint64) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
+    hash_ = (hash_ ^ hash_ >> np.uint64(15)) * np.uint64(0x85EBCA77) & np.uint64(0xFFFFFFFF)
+    hash_ ^= hash_ >> np.uint64(13)
+    return (octave == 0) | (hash_ >> (32 - octave).astype(np.uint64) == 0)
 
 
 def write_job(folder: Path, **changes: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import polars as pl
 
 from stretto.profile import say
-from stretto.profile.job import MOST_ALIKE
+from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
 
@@ -18,6 +18,7 @@ SLOW = 3.0  # times what the neighbouring sizes let expect
 SLOW_INVOCATIONS = 10  # of a size, for its time to be known
 CONTROL_CALLS = 20  # control messages that make a job one that ought to reduce gradients
 POLLING = 0.05  # of the run time
+CONTROL_CALLS = 20  # of a rank: fewer are no negotiation, but what a program says once
 CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
 
 
@@ -158,16 +159,14 @@ def late_node(seen: View) -> list[Said]:
 
 def oversubscribed(seen: View) -> list[Said]:
     """Hosts with more ranks than CPUs."""
-    allowed = seen.job.facts.get("cpus")
-    if not isinstance(allowed, dict):
-        return []
+    allowed = cpus_of_hosts(seen.job)
     ranks: dict[str, int] = {}
     for process in seen.job.mpi:
         ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
     crowded = {
         host: (number, allowed[host])
         for host, number in ranks.items()
-        if isinstance(allowed.get(host), int) and 0 < allowed[host] < number
+        if 0 < allowed.get(host, 0) < number
     }
     if not crowded:
         return []
@@ -176,7 +175,9 @@ def oversubscribed(seen: View) -> list[Said]:
     part = sum(number for number, _ in crowded.values()) / max(1, len(seen.job.mpi))
     title = f"{number} ranks share {say.count(cpus, 'CPU')} on {host}{more}"
     text = "Ranks take turns: the one that everybody waits for may be the one that does not run."
-    advice = "Start as many ranks as there are CPUs, or have the MPI yield while it waits (Open MPI: --oversubscribe)."
+    yields = "oversubscribe" in seen.job.text("command")
+    more = "" if yields else ", or have the MPI yield while it waits (Open MPI: --oversubscribe)"
+    advice = f"Start as many ranks as there are CPUs{more}."
     return [Said(seen.waiting * part, Finding(Severity.bad, title, text, advice, "ranks"))]
 
 
@@ -231,7 +232,7 @@ def control_messages(seen: View) -> list[Said]:
     """Negotiation that costs more than the work."""
     rows = seen.table("sizes").filter(pl.col("use") == "control")
     seconds = float(rows["time"].sum() or 0.0)
-    if seen.share(seconds) < POLLING:
+    if seen.share(seconds) < POLLING or int(rows["calls"].sum()) < CONTROL_CALLS * max(1, len(seen.job.mpi)):
         return []
     title = f"Control messages take {say.percent(seen.share(seconds))} of the run time"
     calls, largest = rows.select(pl.col("calls").sum(), pl.col("upper").max()).row(0)

@@ -103,6 +103,16 @@ class Job:
         return sum(sorted(worst.values())[-2:]) if len(worst) > 1 else 0.0
 
 
+def cpus_of_hosts(job: Job) -> dict[str, int]:
+    """On how many CPUs a host's ranks may run together; of hosts whose ranks do not tell, what job.json says."""
+    said = job.facts.get("cpus")
+    found = {host: number for host, number in said.items() if isinstance(number, int)} if isinstance(said, dict) else {}
+    masks: dict[str, int] = {}
+    for process in job.mpi:
+        masks[process.trace.header.host] = masks.get(process.trace.header.host, 0) | process.trace.header.cpus
+    return found | {host: mask.bit_count() for host, mask in masks.items() if mask}
+
+
 def open_job(folder: Path) -> Job:
     """StrettoError: the folder cannot be read or holds no trace at all."""
     problems: list[str] = []

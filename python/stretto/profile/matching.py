@@ -25,10 +25,11 @@ COLLECTIVE = re.compile(
     r"|reduce_scatter(_block)?|scan|exscan)(_c)?"
     r"|nccl(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|AllToAll|Gather|Scatter)"
 )
+PERSISTENT = re.compile(r"(MPI_\w+)_init(_c)?")  # a part of MPI_Start or MPI_Startall
 MOST_PENDING = 1 << 23  # events of one communicator that wait for those of other members
 
-# Mode aggregate keeps the first 2^base collectives of a communicator and 2^(base-1) of each further octave of their numbers,
-# with a base that depends on the communicator's index in its process (docs/trace_format.md).
+# Mode aggregate keeps the first 2^base collectives of a communicator and about 2^(base-1) of each further octave of their numbers,
+# chosen by a hash, with a base that depends on the communicator's index in its process (docs/trace_format.md).
 SAMPLING = ((8, 12), (64, 8), (1 << 16, 4))
 PENDING = np.dtype([("sequence", "i8"), ("begin", "f8"), ("end", "f8"), ("bytes", "i8"), ("function", "i4")])
 
@@ -74,6 +75,7 @@ class Matcher:
         self.different = 0  # invocations in which members called different functions
         self._numbers: dict[str, int] = {}
         self._function_of = [self._function_table(process.trace.functions) for process in job.processes]
+        self._persistent = [self._persistent_table(process.trace.functions) for process in job.processes]
         self._waiting: list[_Waiting] = []
         self._base: dict[tuple[str, int], int] = {}  # of communicators of which a sample was recorded
         if job.mode == "aggregate":
@@ -85,10 +87,14 @@ class Matcher:
         """A process's function index -> number of the collective; -1: no collective."""
         table = np.full(len(names) + 1, -1, np.int32)
         for index, name in enumerate(names):
-            if COLLECTIVE.fullmatch(name):
+            persistent = PERSISTENT.fullmatch(name)
+            if COLLECTIVE.fullmatch(persistent[1] if persistent else name):
                 table[index] = self._numbers.setdefault(name, len(self._numbers))
         self.functions = list(self._numbers)
         return table
+
+    def _persistent_table(self, names: list[str]) -> Array:
+        return np.array([PERSISTENT.fullmatch(name) is not None for name in names] + [False])
 
     def _group_tables(self) -> list[Array]:
         """Each process's communicator index -> number in `_waiting`; -1: its members cannot all be had."""
@@ -122,7 +128,10 @@ class Matcher:
         functions, groups = self._function_of[block.process], self._group_of[block.process]
         function = functions[np.minimum(block.rows["function"], len(functions) - 1)]
         group = groups[np.minimum(block.rows["communicator"], len(groups) - 1)]
-        wanted = (function >= 0) & (group >= 0) & (block.rows["flags"] & PART == 0)
+        started = (block.rows["flags"] & PART != 0) & (block.rows["partitions"] == 1)
+        called = block.rows["flags"] & PART == 0
+        persistent = self._persistent[block.process][np.minimum(block.rows["function"], len(functions) - 1)]
+        wanted = (function >= 0) & (group >= 0) & np.where(persistent, started, called)
         if not wanted.any():
             return
         chosen = slice(None) if wanted.all() else wanted

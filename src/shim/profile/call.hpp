@@ -22,7 +22,10 @@ struct Call {
   uintptr_t handle = 0;               // of the request, window, message or communicator that the call will change
   uintptr_t* handles = nullptr;       // of several requests, in this thread's memory
   MPI_Status* statuses = nullptr;     // that MPI will write: the program's or own ones
-  trace::CallFacts second;            // the receiving half of a call that sends and receives
+  union {
+    trace::CallFacts second;  // the receiving half of a call that sends and receives; not set where there is none
+  };
+  MPI_Status own_status;  // where the program wants none of a single request
   bool has_second = false;
   bool own_statuses = false;  // the program wanted none
 
@@ -31,7 +34,7 @@ struct Call {
   const Descriptor& d() const { return words.d; }
   bool recording() const { return trace::recording != trace::Mode::off; }
   void add_part(trace::CallFacts& part) const {
-    if (part.direction != trace::Direction::none || trace::recording == trace::Mode::full)
+    if (part.direction != trace::Direction::none || part.collective || trace::recording == trace::Mode::full)
       if (recording()) trace::add_part(part, begin, end);
   }
 };

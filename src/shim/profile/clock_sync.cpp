@@ -44,8 +44,9 @@ struct Line {
 
 double ns_per_tick() {
   const trace::TraceHeader* header = trace::trace_header();
-  const uint64_t counted = ticks() - header->start_ticks;
-  return counted ? double(now_ns() - header->start_ns) / double(counted) : 1.0;
+  const ClockPair now = read_both(10);
+  const uint64_t counted = now.ticks - header->start_ticks;
+  return counted ? double(now.ns - header->start_ns) / double(counted) : 1.0;
 }
 
 uint64_t hash_text(uint64_t hash, const char* text, size_t length) {
@@ -153,10 +154,8 @@ Line take_time(int from) {
 }
 
 Line own_line() {
-  const uint64_t before = now_ns();
-  const uint64_t now = ticks();
-  const uint64_t after = now_ns();
-  return {now, before + (after - before) / 2 - world.start_ns, (after - before) / 2 + 1, world.rank, 0};
+  const ClockPair now = read_both(10);
+  return {now.ticks, now.ns - world.start_ns, uint64_t(double(now.apart) * ns_per_tick() / 2) + 1, world.rank, 0};
 }
 
 Line among_leaders() {

@@ -6,6 +6,8 @@
 
 #include "base/log.hpp"
 #include "engine/identity.hpp"
+#include "platform/cpus.hpp"
+#include "platform/device_memory.hpp"
 #include "shim/hooks.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/clock_sync.hpp"
@@ -43,6 +45,9 @@ void describe(trace::TraceHeader* header, const int32_t* nodes) {
   header->world_rank = record->world_rank;
   header->world_size = record->world_size;
   if (record->world_rank >= 0) header->node = nodes ? nodes[record->world_rank] : 0;
+  const platform::CpuSet cpus = platform::allowed_cpus();
+  static_assert(sizeof cpus.word == sizeof header->cpus);
+  memcpy(header->cpus, cpus.word, sizeof header->cpus);
   header->stage = uint32_t(trace::Stage::initialised);
 }
 
@@ -77,6 +82,7 @@ void profile_initialised(uint64_t begin, uint32_t function) {
   if (*header->host == '\0') gethostname(header->host, sizeof header->host - 1);
   const int32_t* nodes = find_nodes();
   describe(header, nodes);
+  platform::watch_loader();
   prepare_members(nodes);
   prepare_requests();
   prepare_datatypes();

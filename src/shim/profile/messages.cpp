@@ -133,13 +133,24 @@ bool start(const Call& call, size_t i, Tracked* request) {
   return set_number(key_of(call.words.handle_at<MPI_Request>(call.d().request, i)), draw_request_number(), request);
 }
 
+// A persistent collective begins: this part of the call is what the other ranks' are matched with.
+trace::CallFacts begun(const Tracked& request) {
+  trace::CallFacts part = facts_of(request);
+  draw_sequence(part, request.communicator);
+  part.partitions = 1;
+  return part;
+}
+
 void before_start(Call& call) {
   Tracked request;
   if (!start(call, 0, &request)) return;
   const uint16_t function = call.facts.function;
   call.facts = facts_of(request);
   call.facts.function = function;
-  if (request.communicator) draw_sequence(call.facts, request.communicator);
+  if (!request.communicator) return;
+  call.second = begun(request);
+  call.has_second = true;
+  call.facts.sequence = call.second.sequence;
 }
 
 // All are numbered before MPI sees them: their completion may be waited for elsewhere at once.
@@ -180,8 +191,7 @@ void startall_parts(const Call& call) {
     Tracked request;
     if (!look_up(key_of(call.words.handle_at<MPI_Request>(call.d().request, i)), nullptr, UINT64_MAX, &request)) continue;
     if (request.number == 0) continue;
-    trace::CallFacts part = facts_of(request);
-    if (request.communicator) draw_sequence(part, request.communicator);
+    trace::CallFacts part = request.communicator ? begun(request) : facts_of(request);
     call.add_part(part);
   }
 }
@@ -227,7 +237,8 @@ void after_message(Call& call) {
 
 void message_parts(const Call& call) {
   if (call.d().shape == Shape::startall) return startall_parts(call);
-  if (!call.has_second || call.d().way != Way::does || call.second.direction == Direction::none) return;
+  if (!call.has_second || call.d().way != Way::does) return;
+  if (call.second.direction == Direction::none && !call.second.collective) return;
   trace::CallFacts part = call.second;
   call.add_part(part);
 }

@@ -130,7 +130,12 @@ void set_peer(Call& call, int rank) {
 }
 
 void draw_sequence(trace::CallFacts& facts, Communicator* c) {
-  facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);
+  if (several_threads) {
+    facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    facts.sequence = c->sequence.load(std::memory_order_relaxed);
+    c->sequence.store(facts.sequence + 1, std::memory_order_relaxed);
+  }
   facts.collective = true;
   if (facts.sequence == 0) refresh_name(c);
   if (c->is_world) world_collective(facts.sequence);
@@ -177,7 +182,7 @@ void provide_statuses(Call& call, size_t count) {
   const Descriptor& d = call.d();
   if (call.words.ignores_status()) {
     if (!takes_fortran_statuses && call.words.language == Language::fortran) return;
-    MPI_Status* own = own_statuses(count);
+    MPI_Status* own = count == 1 ? &call.own_status : own_statuses(count);
     if (!own) return;
     call.words.words[d.status] = reinterpret_cast<Word>(own);
     call.own_statuses = true;

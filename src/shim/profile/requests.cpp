@@ -8,6 +8,9 @@
 #include "shim/process.hpp"
 
 namespace stretto::shim::profile {
+
+constinit bool several_threads = true;
+
 namespace {
 
 struct Node {
@@ -19,8 +22,6 @@ struct Node {
 constexpr size_t shard_count = 64, buckets_per_shard = 256;
 constexpr size_t nodes_per_block = 64, most_per_shard = 1 << 18;
 constexpr size_t most_waiting = 64;
-
-bool several_threads = true;
 
 class SpinLock {
  public:

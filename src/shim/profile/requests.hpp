@@ -29,6 +29,9 @@ struct Tracked {
   bool silent = false;  // its status does not tell what was received
 };
 
+// Whether several threads may call MPI at once.
+extern constinit bool several_threads;
+
 uint64_t newest_number();
 uint64_t draw_request_number();
 

@@ -103,10 +103,15 @@ static void persistent(void) {
   MPI_Allreduce_init(out, in, 7, MPI_INT, MPI_SUM, world, MPI_INFO_NULL, &both[0]), did("MPI_Allreduce_init", W, 0, 0, NOBODY, 0);
   MPI_Bcast_init(out, 5, MPI_INT, 0, world, MPI_INFO_NULL, &both[1]), did("MPI_Bcast_init", W, 0, 0, 0, 0);
   for (int round = 0; round < 3; ++round) {
-    MPI_Start(&both[0]), done("MPI_Start", 28, 28, NOBODY);
+    MPI_Start(&both[0]), done("MPI_Start", 28, 28, NOBODY), started("MPI_Allreduce_init", W, 28, 28, NOBODY);
     MPI_Wait(&both[0], MPI_STATUS_IGNORE), did("MPI_Wait", W, 0, 0, NOBODY, 0);
     MPI_Start(&both[1]), done("MPI_Start", rank ? 0 : 20, rank ? 20 : 0, 0);
+    started("MPI_Bcast_init", W, rank ? 0 : 20, rank ? 20 : 0, 0);
     MPI_Wait(&both[1], MPI_STATUS_IGNORE), did("MPI_Wait", W, 0, 0, 0, 0);
+    MPI_Startall(2, both), did("MPI_Startall", "-", 28 + (rank ? 0 : 20), 28 + (rank ? 20 : 0), NOBODY, 0);
+    started("MPI_Allreduce_init", W, 28, 28, NOBODY), started("MPI_Bcast_init", W, rank ? 0 : 20, rank ? 20 : 0, 0);
+    MPI_Waitall(2, both, MPI_STATUSES_IGNORE), did("MPI_Waitall", "-", 0, 0, NOBODY, 0);
+    part("MPI_Allreduce_init", W, 0, 0, NOBODY, 0), part("MPI_Bcast_init", W, 0, 0, 0, 0);
   }
   MPI_Request_free(&both[0]), did("MPI_Request_free", W, 0, 0, NOBODY, 0);
   MPI_Request_free(&both[1]), did("MPI_Request_free", W, 0, 0, 0, 0);

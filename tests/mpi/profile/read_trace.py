@@ -119,6 +119,7 @@ SECTIONS: dict[int, tuple[str, np.dtype[Any]]] = {
     13: ("events", EVENT),
     14: ("notes", NOTE),
     15: ("marks", MARK),
+    16: ("tail", EVENT),
 }
 
 
@@ -197,7 +198,7 @@ class Trace:
 
 def read_header(data: bytes) -> dict[str, Any]:
     magic, version, header_bytes, mode, stage, rank, size, pid, node = struct.unpack_from("<8sIIIIiiii", data)
-    if magic != b"STRETTOT" or version != 1 or header_bytes != PAGE:
+    if magic != b"STRETTOT" or version != 2 or header_bytes != PAGE:
         raise ValueError(f"not a trace file: {magic!r}, version {version}")
     header: dict[str, Any] = {"mode": mode, "stage": stage, "world_rank": rank, "world_size": size, "pid": pid, "node": node}
     header |= dict(zip(HEADER_WORDS, struct.unpack_from("<14Q", data, 40), strict=True))
@@ -269,11 +270,16 @@ def read(path: Path) -> Trace:
     tables: dict[str, Any] = {name: np.empty(0, dtype) for name, dtype in SECTIONS.values()}
     by_thread: dict[str, list[tuple[int, Any]]] = {"cells": [], "partners": []}
     events: dict[int, list[Any]] = {}
+    tails: list[tuple[int, Any]] = []
     for name, thread, entries in sections(data):
-        if name == "events":
+        if name == "tail":
+            tails.append((thread, entries))
+        elif name == "events":
             events.setdefault(thread, []).extend(entries)
         elif name in by_thread:
             by_thread[name] += [(thread, entry) for entry in entries]
         else:
             tables[name] = np.concatenate([tables[name], entries])
+    for thread, entries in tails:  # no process was killed while it moved its tail
+        events.setdefault(thread, []).extend(entries)
     return Trace(read_header(data), tables, by_thread["cells"], by_thread["partners"], calls_of(tables, events))

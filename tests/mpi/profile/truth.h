@@ -37,6 +37,10 @@ static inline void did_collective(const char* function, const char* comm, long l
 static inline void part(const char* function, const char* comm, long long sent, long long received, int peer, int tag) {
   fprintf(truth_file, "part %s %s %lld %lld %d %d\n", function, comm, sent, received, peer, tag);
 }
+/* A persistent collective that the last call, MPI_Start or MPI_Startall, started. */
+static inline void started(const char* function, const char* comm, long long sent, long long received, int root) {
+  fprintf(truth_file, "started %s %s %lld %lld %d 0\n", function, comm, sent, received, root);
+}
 /* Marks of the last call: flags, partitions, op, datatype ("flag in_place", "op MPI_SUM", ...). */
 static inline void with(const char* what, const char* value) {
   fprintf(truth_file, "with %s %s\n", what, value);

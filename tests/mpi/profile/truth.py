@@ -62,9 +62,14 @@ def read_truth(path: Path) -> Truth:
                 last.sequence = sequences[last.communicator]
                 sequences[last.communicator] += 1
             truth.calls.append(last)
-        elif kind == "part":
+        elif kind in ("part", "started"):
             last = said(words)
             truth.calls[-1].parts.append(last)
+            if kind == "started":
+                last.more["partitions"] = "1"
+                alone = truth.calls[-1].function == "MPI_Start"  # which bears the number too
+                last.sequence = truth.calls[-1].sequence if alone else sequences[last.communicator]
+                sequences[last.communicator] += not alone
         elif kind == "with":
             assert last is not None
             if words[0] == "flag":

@@ -1,4 +1,4 @@
-// make_trace FOLDER: writes the example traces and their truths (tests/golden/trace_v1) into an existing folder.
+// make_trace FOLDER: writes the example traces and their truths (tests/golden/trace_v2) into an existing folder.
 #include <stdio.h>
 
 #include "unit/trace/trace_examples.hpp"

@@ -1,4 +1,4 @@
-// Example traces with known contents, kept in tests/golden/trace_v1.
+// Example traces with known contents, kept in tests/golden/trace_v2.
 #pragma once
 #include <string>
 #include <vector>

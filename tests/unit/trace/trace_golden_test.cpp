@@ -1,4 +1,4 @@
-// The layout of a trace is frozen: today's code writes, byte for byte, the examples kept in tests/golden/trace_v1, and they
+// The layout of a trace is frozen: today's code writes, byte for byte, the examples kept in tests/golden/trace_v2, and they
 // say what was told. A change of layout needs a new trace_version and new examples; make_trace writes them.
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ Truth said_by(const TraceReader& trace) {
     said.event_sent += whole.sent;
     said.event_received += whole.received;
   }
-  for (const Event& event : trace.all<Event>(SectionType::events)) said.wide_events += (event.flags & wide) != 0;
+  for (const Event& event : trace.entries_of_events()) said.wide_events += (event.flags & wide) != 0;
   for (const MarkEntry& mark : trace.all<MarkEntry>(SectionType::marks)) said.marks.emplace_back(mark.what, mark.number);
   said.dropped_events = trace.header.dropped_events;
   return said;
@@ -33,7 +33,7 @@ Truth said_by(const TraceReader& trace) {
 
 class GoldenTrace : public ::testing::TestWithParam<Example> {};
 
-TEST_P(GoldenTrace, CurrentCodeWritesVersion1) {
+TEST_P(GoldenTrace, CurrentCodeWritesTheVersion) {
   Folder folder;
   ASSERT_TRUE(write_example(GetParam(), folder.path));
   for (const char* kind : {".trace", ".json"}) {

@@ -90,13 +90,14 @@ TEST(TraceLayout, HeaderIsAsDocumented) {
                          FIELD(T, library),
                          FIELD(T, host),
                          FIELD(T, job),
-                         FIELD(T, clock)});
+                         FIELD(T, clock),
+                         FIELD(T, cpus)});
 }
 
 TEST(TraceLayout, SectionHeaderIsAsDocumented) {
   using T = SectionHeader;
   expect_rows("SectionHeader", {FIELD(T, magic), FIELD(T, type), FIELD(T, thread), FIELD(T, entry_bytes), FIELD(T, reserved),
-                                FIELD(T, bytes), FIELD(T, used), FIELD(T, padding)});
+                                FIELD(T, bytes), FIELD(T, used), FIELD(T, first), FIELD(T, padding)});
 }
 
 TEST(TraceLayout, TableEntriesAreAsDocumented) {

@@ -28,7 +28,7 @@ class TraceReader {
   explicit TraceReader(std::vector<char> bytes) : bytes_(std::move(bytes)) {
     if (bytes_.size() < page_bytes) return;
     memcpy(&header, bytes_.data(), sizeof header);
-    complete = memcmp(header.magic, "STRETTOT", 8) == 0 && header.version == 1;
+    complete = memcmp(header.magic, "STRETTOT", 8) == 0 && header.version == trace_version;
     walk();
   }
   explicit TraceReader(const Folder& folder) : TraceReader(read_file(folder.files().at(0))) {}
@@ -56,12 +56,31 @@ class TraceReader {
     return found;
   }
 
+  // A thread's entries in their order: those of its tail stand last, less what is in front of it already.
+  std::vector<Event> entries_of_thread(int thread) const {
+    std::vector<Event> found = all<Event>(SectionType::events, thread);
+    const size_t before = found.size();
+    for (const Section& section : sections) {
+      if (section.header.type != uint16_t(SectionType::tail) || section.header.thread != thread) continue;
+      const std::vector<Event> last = all<Event>(SectionType::tail, thread);
+      const size_t twice = before - section.header.first;
+      if (twice < last.size()) found.insert(found.end(), last.begin() + ptrdiff_t(twice), last.end());
+    }
+    return found;
+  }
+  std::vector<Event> entries_of_events() const {
+    std::vector<Event> found;
+    for (size_t t = 0; t < all<ThreadEntry>(SectionType::threads).size(); ++t)
+      for (const Event& event : entries_of_thread(int(t))) found.push_back(event);
+    return found;
+  }
+
   // Those of all threads where thread is -1, thread after thread.
   std::vector<WholeEvent> events(int thread = -1) const {
     std::vector<WholeEvent> found;
     for (int t = thread < 0 ? 0 : thread; t <= (thread < 0 ? int(all<ThreadEntry>(SectionType::threads).size()) : thread); ++t) {
       Event high{};
-      for (const Event& event : all<Event>(SectionType::events, t)) {
+      for (const Event& event : entries_of_thread(t)) {
         if (event.flags & wide) {
           high = event;
           continue;
@@ -98,7 +117,7 @@ class TraceReader {
       consistent = consistent && h.magic == section_magic && h.bytes % page_bytes == 0 && h.bytes > 0 &&
                    at + h.bytes <= bytes_.size() && h.used * h.entry_bytes <= h.bytes - sizeof h;
       if (!consistent) return;
-      if (h.type == uint16_t(SectionType::events) && h.used > 0) {
+      if ((h.type == uint16_t(SectionType::events) || h.type == uint16_t(SectionType::tail)) && h.used > 0) {
         Event last;
         memcpy(&last, bytes_.data() + section.offset + (h.used - 1) * sizeof last, sizeof last);
         consistent = !(last.flags & wide);

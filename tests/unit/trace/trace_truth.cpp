@@ -13,13 +13,17 @@ int bin_of(uint64_t bytes) {
   return bin;
 }
 
-// As docs/trace_format.md says it: all below 4096 (256, 16), then half as many of each octave.
+// As docs/trace_format.md says it: all below 4096 (256, 16), then about half as many of each octave.
 bool sampled_by_the_words(uint16_t communicator, uint32_t sequence) {
   if (communicator >= 1024) return false;
   const uint64_t all_below = communicator < 8 ? 4096 : communicator < 64 ? 256 : 16;
   uint64_t step = 1;
   while (sequence / step >= all_below) step *= 2;
-  return sequence % step == 0;
+  constexpr uint64_t words = uint64_t(1) << 32;
+  uint64_t hash = sequence * uint64_t(0x9e3779b1) % words;
+  hash = (hash ^ hash / 32768) * 0x85ebca77 % words;
+  hash ^= hash / 8192;
+  return hash < words / step;  // its upper bits are 0
 }
 
 std::string number(uint64_t value) {
