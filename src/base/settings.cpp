@@ -35,6 +35,13 @@ constexpr SettingRow rows[] = {
      "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
+    {"STRETTO_TOPOLOGY", "path", "",
+     "file that says where CPUs or ranks stand, instead of what the system says (docs/topology.md)"},
+    {"STRETTO_DOMAIN", "numa|socket|cache|none", "numa",
+     "what ranks share that count as near: algorithms in two levels go by it"},
+    {"STRETTO_ORDER", "ranks|domains", "ranks",
+     "order of reductions: by rank alone, or the ranks of each domain first where that is faster (rounding may differ)"},
+    {"STRETTO_READERS", "count", "4", "most ranks that read one rank's buffer at a time by cross-memory attach; 0: no limit"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -130,6 +137,18 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 17:
       break;  // read by libstretto_arena.so alone
+    case 18:
+      s->topology = value;
+      break;
+    case 19:
+      s->domain = value;
+      break;
+    case 20:
+      s->order = value;
+      break;
+    case 21:
+      parse_count(value, &s->readers);
+      break;
   }
 }
 
@@ -174,13 +193,14 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 // Only what changes the ranks' common decisions: not the log level, the record, the profile or the job's name.
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  for (const char* text : {s.transport, s.wait, s.fault, s.domain, s.order}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
+  hash = (hash ^ s.readers) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }
 
 const char* settings_text() {
-  static char text[4096];
+  static char text[8192];
   if (text[0] != '\0') return text;
   static char building[sizeof text];
   size_t used = 0;

@@ -30,6 +30,10 @@ struct Settings {
   uint64_t iteration_calls = 0;
   const char* nccl_next_plugin = "";
   bool arena = false;
+  const char* topology = "";
+  const char* domain = "numa";
+  const char* order = "ranks";
+  uint64_t readers = 4;
 };
 
 struct SettingRow {

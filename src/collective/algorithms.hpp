@@ -13,17 +13,25 @@
 namespace stretto::collective {
 
 Status barrier_flat(Team& team, const Request& request);
+Status barrier_levels(Team& team, const Request& request);
 
 Status bcast_flat(Team& team, const Request& request);
+Status bcast_levels(Team& team, const Request& request);
+Status bcast_domains(Team& team, const Request& request);
+Status bcast_tree(Team& team, const Request& request);
 Status bcast_staged(Team& team, const Request& request);
 Status bcast_direct(Team& team, const Request& request);
 
 Status reduce_flat(Team& team, const Request& request);
+Status reduce_levels(Team& team, const Request& request);
+Status reduce_domains(Team& team, const Request& request);
 Status reduce_gather(Team& team, const Request& request);
 Status reduce_slices(Team& team, const Request& request);
 Status reduce_direct(Team& team, const Request& request);
 
 Status allreduce_flat(Team& team, const Request& request);
+Status allreduce_levels(Team& team, const Request& request);
+Status allreduce_domains(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
@@ -54,14 +62,22 @@ inline constexpr size_t any_size = SIZE_MAX;
 
 inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::barrier, any_size, false, false, barrier_flat},
+    {"levels", Kind::barrier, any_size, false, false, barrier_levels},
     {"flat", Kind::bcast, slot_payload, false, false, bcast_flat},
+    {"levels", Kind::bcast, slot_payload, false, false, bcast_levels},
+    {"domains", Kind::bcast, any_size, true, false, bcast_domains},
+    {"tree", Kind::bcast, any_size, true, true, bcast_tree},
     {"staged", Kind::bcast, any_size, true, false, bcast_staged},
     {"direct", Kind::bcast, any_size, true, true, bcast_direct},
     {"flat", Kind::reduce, slot_payload, false, false, reduce_flat},
+    {"levels", Kind::reduce, slot_payload, false, false, reduce_levels},
+    {"domains", Kind::reduce, any_size, true, false, reduce_domains},
     {"gather", Kind::reduce, any_size, true, false, reduce_gather},
     {"slices", Kind::reduce, any_size, true, false, reduce_slices},
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
+    {"levels", Kind::allreduce, slot_payload, false, false, allreduce_levels},
+    {"domains", Kind::allreduce, any_size, true, false, allreduce_domains},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},

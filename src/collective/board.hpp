@@ -35,9 +35,11 @@ struct RankBoard {
   alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
   alignas(cache_line) Signal reduced;  // rounds whose slice this rank has reduced
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
+  alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
+  alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
   Slot slots[slot_ring];
 };
-static_assert(sizeof(RankBoard) == 4 * cache_line + slot_ring * sizeof(Slot));
+static_assert(sizeof(RankBoard) == 6 * cache_line + slot_ring * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset

@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "collective/board.hpp"
+#include "collective/domains.hpp"
 #include "collective/waiter.hpp"
 #include "kernels/kernels.hpp"
 #include "transport/transport.hpp"
@@ -58,6 +59,10 @@ class Team {
   RankBoard& mine() { return board_->ranks[rank]; }
   Board& shared() { return *board_; }
   const void** pointers() { return pointers_.get(); }  // room for one pointer per rank
+
+  Domains domains;         // where its ranks stand
+  int readers = 0;         // most ranks that read one buffer at a time by copying; 0: any number
+  bool any_order = false;  // reductions may combine by domain first, where that differs from the order by rank
 
   // Results of at least this many bytes are stored past the caches: they would not stay there, and fetching their lines first is
   // waste.

@@ -54,8 +54,19 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
+  if (team_ && members_) settle(*team_, size);
   // Inputs and outputs of all ranks beyond the last-level cache.
   if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
+}
+
+// Where its ranks stand, and how they may use that.
+void Communicator::settle(Team& team, int size) {
+  int32_t domains[collective::max_team];
+  for (int r = 0; r < size; ++r) domains[r] = job_->member(members_[r]).domain;
+  if (!team.domains.describe(domains, size))
+    team_.reset();  // without memory this rank takes no part
+  else
+    team.readers = policy_->readers, team.any_order = policy_->any_order;
 }
 
 Communicator::~Communicator() = default;
@@ -94,8 +105,8 @@ const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection = select::choose(
-      *policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel, job_->arenas().shared()});
+  last.selection = select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel,
+                                                    job_->arenas().shared(), team_->domains.count()});
   return last.selection;
 }
 

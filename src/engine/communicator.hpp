@@ -21,6 +21,8 @@ struct Policy {
   select::Travel travel = select::Travel::by_rules;
   const char* wait = "auto";
   const char* fault = "";
+  int readers = 0;         // most that read one buffer at a time by copying; 0: any number
+  bool any_order = false;  // reductions may combine by domain first
   Host host;
 };
 
@@ -66,6 +68,7 @@ class Communicator {
 
  private:
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
+  void settle(collective::Team& team, int size);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);

@@ -7,10 +7,12 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "collective/board.hpp"
 #include "platform/futex.hpp"
 #include "platform/rendezvous.hpp"
 #include "platform/shared_memory.hpp"
+#include "platform/topology.hpp"
 #include "stretto/stretto.h"
 
 namespace stretto::engine {
@@ -37,6 +39,19 @@ uint64_t common_fingerprint(const Settings& settings, const select::Rules& rules
   uint64_t hash = fingerprint(settings) * 31 + rules.fingerprint;
   for (const char* c = STRETTO_VERSION; *c; ++c) hash = hash * 31 + uint8_t(*c);
   return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7;
+}
+
+// A rank that may run in several domains is in none of them: such ranks count as one domain.
+int32_t own_domain(const Settings& settings, const platform::CpuSet& cpus, int local_rank) {
+  platform::Location here;
+  if (strcmp(settings.domain, "none") == 0) return platform::no_place;
+  Status status = *settings.topology ? platform::load_location(settings.topology, cpus, local_rank, &here) : Status::good();
+  if (!status.ok())
+    log(Level::warning, "topology file %.100s, line %d: %s; going by the system's", settings.topology,
+        status.code == Code::invalid ? status.detail : 0, status.what);
+  if (!status.ok() || !*settings.topology) here = platform::locate("/sys/devices/system", cpus);
+  if (strcmp(settings.domain, "socket") == 0) return here.socket;
+  return strcmp(settings.domain, "cache") == 0 ? here.cache : here.numa;
 }
 
 }  // namespace
@@ -112,6 +127,7 @@ void Job::enter(uint64_t fingerprint) {
   me.world_size = place_.world_size;
   me.process = platform::self_process();
   me.cpus = platform::allowed_cpus();
+  me.domain = own_domain(settings_, me.cpus, place_.local_rank);
   me.cpu_quota = platform::cpu_quota();
   me.fingerprint = fingerprint;
   me.probe_address = reinterpret_cast<uint64_t>(&probe_word);

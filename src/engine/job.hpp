@@ -28,6 +28,7 @@ struct Member {
   int32_t world_size;
   platform::ProcessId process;
   platform::CpuSet cpus;
+  int32_t domain;          // where it stands: equal on ranks that are near one another; -1: everywhere
   double cpu_quota;        // of its control group; 0: none
   uint64_t fingerprint;    // of its settings, rules and build
   uint64_t probe_address;  // of a word in its private memory, for a trial read ...

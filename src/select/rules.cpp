@@ -72,6 +72,7 @@ bool parse_condition(string_view word, Rule* rule) {
   string_view key = word.substr(0, equals), value = word.substr(equals + 1);
   if (key == "bytes") return parse_interval(value, &rule->bytes);
   if (key == "ranks") return parse_interval(value, &rule->ranks);
+  if (key == "domains") return parse_interval(value, &rule->domains);
   if (value != "yes" && value != "no") return false;
   if (key == "crowded") return rule->crowded = value == "yes", true;
   if (key == "arena") return rule->arena = value == "yes", true;
@@ -134,23 +135,32 @@ Status load_rules(const char* path, Rules* rules) {
   return parse_rules(text.get(), length, rules);
 }
 
-// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine.
+// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Those for several
+// domains follow from the number of bytes that cross between them (docs/topology.md).
 const char* default_rules() {
-  return "barrier                          flat\n"
+  return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
+         "barrier                          flat\n"
+         "bcast      bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "bcast      bytes=..1072          flat\n"
+         "bcast      bytes=16K.. arena=yes domains=2.. crowded=no  tree\n"
          "bcast      bytes=16K.. arena=yes crowded=no  direct\n"
          "bcast      bytes=1M.. arena=yes  direct\n"
+         "bcast      bytes=32K.. domains=2.. ranks=4.. crowded=no  domains\n"
          "bcast                            staged\n"
+         "reduce     bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "reduce     bytes=..1072          flat\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce     bytes=1M.. arena=yes  direct\n"
+         "reduce     bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
+         "allreduce  bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..4K            gather\n"
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
          "allreduce  bytes=1M.. arena=yes  direct\n"
+         "allreduce  bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
          "allreduce                        slices\n"
          "gather     bytes=..1K            flat\n"
          "gather     bytes=16K.. arena=yes crowded=no  direct\n"

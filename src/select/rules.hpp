@@ -11,7 +11,8 @@
 // reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
-// whether all ranks have arenas (STRETTO_ARENA=on). algorithm: a name from collective/algorithms.hpp, or mpi.
+// whether all ranks have arenas (STRETTO_ARENA=on). domains: FROM..TO, over how many domains (docs/topology.md)
+// the ranks are spread. algorithm: a name from collective/algorithms.hpp, or mpi.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Interval {
 
 struct Rule {
   collective::Kind kind = collective::Kind::barrier;
-  Interval bytes, ranks;
+  Interval bytes, ranks, domains;
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
   int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI

@@ -16,6 +16,7 @@ struct Facts {
   bool crowded;  // ranks outnumber the CPUs allowed to them
   Travel travel;
   bool arena = false;  // every rank of the node has mapped the arenas of all
+  int domains = 1;     // over which its ranks are spread
 };
 
 // algorithm >= 0: index into collective::algorithms. Else declined with `reason`.

@@ -79,6 +79,8 @@ bool prepare_policy(const Settings& s, Context& c) {
                                                       : select::Travel::by_rules;
   c.policy.wait = s.wait;
   c.policy.fault = s.fault;
+  c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
+  c.policy.any_order = strcmp(s.order, "domains") == 0;
   c.policy.host = {drive_progress, broadcast, all};
   return true;
 }

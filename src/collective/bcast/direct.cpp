@@ -1,5 +1,6 @@
 // Bcast, direct: everybody reads the message from the root's buffer. Where the root can write to its peers' buffers, it stores
-// the last p-th of the message there meanwhile instead of waiting, and the others read the rest. See patterns/direct.hpp for what
+// the last p-th of the message there meanwhile instead of waiting, and the others read the rest. Where many would copy from it
+// through the kernel at once, they read along a tree instead (patterns/tree.hpp). See patterns/direct.hpp for what
 // happens when reading is refused.
 #include "collective/patterns/direct.hpp"
 
@@ -7,6 +8,7 @@
 
 #include "collective/algorithms.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "collective/patterns/tree.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -25,7 +27,11 @@ class DirectBcast {
     if (!common.reads(message) || (!team_.copies_pay && !common.writes(message))) return bcast_staged(team_, request_);
     if (pushable(common)) pulled_ = round_up(request_.bytes() - request_.bytes() / size_t(team_.size), cache_line);
     pulled_ = std::min(pulled_, request_.bytes());
-    uint32_t served = team_.rank == request_.root ? push() : pull(), all_served[max_team];
+    uint32_t served, all_served[max_team];
+    if (contended(team_, request_, facts_, common))
+      STRETTO_TRY(read_along_tree(team_, request_, facts_, common, &served));
+    else
+      served = team_.rank == request_.root ? push() : pull();
     STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
     if (!served) team_.direct.reset();
     if (std::count(all_served, all_served + team_.size, 0u) > 0) return bcast_staged(team_, request_);

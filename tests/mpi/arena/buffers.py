@@ -19,14 +19,15 @@ wrong: list[str] = []
 
 
 def arena() -> tuple[int, int]:
-    with Path("/proc/self/maps").open() as maps:
-        own = [line for line in maps if "memfd:stretto-arena" in line]
-    # The peers' arenas are mapped with the same name: the own one is where this process's blocks come from.
+    """Where the own arena begins and ends. Other libraries' calls (mbind, madvise) may have cut its mapping into several lines,
+    of which each says how far into the arena it begins; the peers' arenas are mapped with the same name."""
     block = np.empty(1 << 17)
-    for line in own:
-        first, last = (int(part, 16) for part in line.split()[0].split("-"))
+    with Path("/proc/self/maps").open() as maps:
+        lines = [line.split() for line in maps if "memfd:stretto-arena" in line]
+    ranges = [(*(int(part, 16) for part in line[0].split("-")), int(line[2], 16), line[4]) for line in lines]
+    for first, last, offset, inode in ranges:
         if first <= block.ctypes.data < last:
-            return first, last
+            return first - offset, max(end for _, end, _, other in ranges if other == inode)
     sys.exit("no arena")
 
 
@@ -96,9 +97,9 @@ def freed_memory_stays_free() -> None:
     """A peer that reads a hole of shared memory gives it a page. So what was freed and returned must have none later."""
     array = in_arena(50_000_000)  # more than the arena keeps
     array[:] = rank
-    # Its upper half: huge pages that reach beyond the ends may stay, and new blocks come from the beginning.
-    length = array.nbytes // 2 // HUGE * HUGE - HUGE
-    offset = (array.ctypes.data - FIRST + array.nbytes // 2 + HUGE - 1) // HUGE * HUGE
+    # Huge pages that reach beyond the ends may stay.
+    offset = (array.ctypes.data - FIRST + HUGE - 1) // HUGE * HUGE
+    length = array.nbytes - 2 * HUGE
     comm.Allreduce(MPI.IN_PLACE, array)
     check("Allreduce of 400 MB", array[::4096], np.full(len(array[::4096]), size * (size - 1) / 2))
     kept = [in_arena(300_000) for _ in range(4)]

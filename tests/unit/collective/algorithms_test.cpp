@@ -101,6 +101,8 @@ class EveryAlgorithm : public ::testing::TestWithParam<int> {
     }
   }
 
+  void run_ahead(bool in_domains);
+
   std::mt19937 random_{20220926};
 };
 
@@ -111,9 +113,35 @@ TEST_P(EveryAlgorithm, AgreesWithReference) {
   }
 }
 
+// Made-up domains: aligned blocks, blocks of odd sizes, dealt out in turn, a domain of one, and ranks that stand nowhere.
+TEST_P(EveryAlgorithm, AgreesWithReferenceInSeveralDomains) {
+  const std::vector<std::vector<int32_t>> layouts = {
+      {0, 1},          {0, 0, 1, 1},          {3, 3, 3, 5, 5},          {0, 1, 0, 1, 0},    {7, 2, 2, 2, 7},
+      {0, 0, 1, 1, 2}, {1, 1, 1, 1, 0, 0, 0}, {0, 0, 1, 1, 2, 2, 3, 3}, {-1, 0, -1, 0, -1}, {0, 1, 2, 3, 4, 5},
+      {0, 0, 0, 0, 1}};
+  for (const auto& domains : layouts) {
+    TeamOptions options;
+    options.domains = domains;
+    options.readers = 2;
+    TeamOfThreads threads(int(domains.size()), options);
+    for (int i = 0; i < 12; ++i) run_case(threads, random_case(threads.size()));
+  }
+}
+
+// In an order of their own, results of sums of whole numbers are still exact.
+TEST_P(EveryAlgorithm, CombinesByDomainWhereItMay) {
+  if (row().kind == Kind::barrier || row().kind == Kind::bcast) return;
+  TeamOptions options;
+  options.domains = {0, 0, 0, 1, 1, 1, 1};
+  options.any_order = true;
+  TeamOfThreads threads(7, options);
+  for (int i = 0; i < 20; ++i) run_case(threads, {Op::max, i % 2 ? Type::f32 : Type::i64, random_count(8), int(random_() % 7)});
+}
+
 TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
+  options.domains = {0, 0, 1};
   TeamOfThreads threads(3, options);
   for (int i = 0; i < 30; ++i) run_case(threads, random_case(3));
 }
@@ -121,6 +149,7 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
 TEST_P(EveryAlgorithm, SleepsAndWakes) {
   TeamOptions options;
   options.policy = {1, 0, true};  // straight to the futex
+  options.domains = {0, 0, 1, 1};
   TeamOfThreads threads(4, options);
   for (int i = 0; i < 12; ++i) run_case(threads, random_case(4));
 }
@@ -134,16 +163,19 @@ TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
       if (rank == 1) faults.cut_after = cut;
       return faults;
     };
-    TeamOfThreads threads(3, options);
-    for (int i = 0; i < 6; ++i) run_case(threads, random_case(3));
+    options.readers = 1;
+    options.domains = {0, 0, 1, 1};
+    TeamOfThreads threads(4, options);
+    for (int i = 0; i < 6; ++i) run_case(threads, random_case(4));
   }
 }
 
 // Rooted collectives let ranks run ahead; a slow reader must hold them before its data is overwritten.
-TEST_P(EveryAlgorithm, HoldsBackWhoeverRunsAhead) {
-  if (row().kind == Kind::barrier) return;
+void EveryAlgorithm::run_ahead(bool in_domains) {
   constexpr int ranks = 3, calls = 40;
-  TeamOfThreads threads(ranks);
+  TeamOptions options;
+  if (in_domains) options.domains = {0, 1, 1};
+  TeamOfThreads threads(ranks, options);
   threads.run([&](Team& team) {
     for (int call = 0; call < calls; ++call) {
       int32_t values[32], out[32] = {};
@@ -164,6 +196,12 @@ TEST_P(EveryAlgorithm, HoldsBackWhoeverRunsAhead) {
     }
     return Status::good();
   });
+}
+
+TEST_P(EveryAlgorithm, HoldsBackWhoeverRunsAhead) {
+  if (row().kind == Kind::barrier) return;
+  run_ahead(false);
+  run_ahead(true);
 }
 
 TEST_P(EveryAlgorithm, AppliesUsersOperationsInRankOrder) {

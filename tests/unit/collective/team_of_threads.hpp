@@ -21,7 +21,10 @@ struct TeamOptions {
   WaitPolicy policy = WaitPolicy::oversubscribed();
   bool direct = true;
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
-  uint64_t first_number = 0;                          // of exchanges and rounds: below 2^32 tests that they pass it
+  std::vector<int32_t> domains;                       // where ranks stand; none: all together
+  bool any_order = false;
+  int readers = 0;
+  uint64_t first_number = 0;  // of exchanges and rounds: below 2^32 tests that they pass it
 };
 
 class TeamOfThreads {
@@ -37,6 +40,9 @@ class TeamOfThreads {
       team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
       if (options.direct) team.direct = transport::make_local();
       if (options.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
+      if (!options.domains.empty()) team.domains.describe(options.domains.data(), size);
+      team.any_order = options.any_order;
+      team.readers = options.readers;
       start_at(team, options.first_number);
     }
   }
@@ -62,7 +68,8 @@ class TeamOfThreads {
   void start_at(Team& team, uint64_t number) {
     team.exchanges = team.rounds = number;
     RankBoard& mine = team.mine();
-    for (Signal* signal : {&mine.done, &mine.filled, &mine.reduced, &mine.drained}) signal->value.store(number);
+    for (Signal* signal : {&mine.done, &mine.filled, &mine.reduced, &mine.drained, &mine.partial, &mine.spread})
+      signal->value.store(number);
     for (Slot& slot : mine.slots) slot.ready.value.store(number);
     for (int r = 0; r < size_; ++r) team.assume_reached(r, number);
   }

@@ -84,6 +84,35 @@ TEST(Rules, ArenasAreACondition) {
   EXPECT_STREQ(collective::algorithms[ask(1 << 20, true, Travel::staged).algorithm].name, "slices");
 }
 
+TEST(Rules, DomainsAreACondition) {
+  Rules rules = rules_of("allreduce domains=2..4 domains\nallreduce domains=5.. mpi\nallreduce slices");
+  auto ask = [&](int domains) { return chosen(rules, {Kind::allreduce, 4096, 8, false, Travel::by_rules, false, domains}); };
+  EXPECT_EQ(ask(1), "slices");
+  EXPECT_EQ(ask(2), "domains");
+  EXPECT_EQ(ask(4), "domains");
+  EXPECT_EQ(ask(5), "mpi");
+}
+
+TEST(Rules, DefaultsGoByDomainsOnlyWhereThereAreSeveral) {
+  Rules rules = rules_of(default_rules());
+  for (int k = 0; k < collective::kind_count; ++k)
+    for (uint64_t bytes = 0; bytes <= (uint64_t(1) << 30); bytes = bytes * 2 + 1)
+      for (bool arena : {false, true}) {
+        std::string one = chosen(rules, {Kind(k), bytes, 64, false, Travel::by_rules, arena, 1});
+        EXPECT_TRUE(one != "levels" && one != "domains" && one != "tree") << bytes;
+      }
+  Facts several{Kind::allreduce, 8, 64, false, Travel::by_rules, false, 2};
+  EXPECT_EQ(chosen(rules, several), "levels");
+  several.bytes = 1 << 20;
+  EXPECT_EQ(chosen(rules, several), "domains");
+  several.kind = Kind::bcast;
+  EXPECT_EQ(chosen(rules, several), "domains");
+  several.arena = true;
+  EXPECT_EQ(chosen(rules, several), "tree");
+  several.travel = Travel::direct;
+  EXPECT_EQ(chosen(rules, several), "tree");
+}
+
 struct Bad {
   const char* text;
   int line;
@@ -100,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce flat\nallsum flat\n", 2}, Bad{"allreduce bytes=4..2 flat", 1},
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
-                                           Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce size=4 flat", 1},
+                                           Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
+                                           Bad{"allreduce domains=many flat", 1}, Bad{"allreduce size=4 flat", 1},
                                            Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {
