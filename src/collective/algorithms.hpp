@@ -9,6 +9,7 @@
 namespace stretto::collective {
 
 Status barrier_flat(Team& team, const Request& request);
+Status barrier_ticket(Team& team, const Request& request);
 
 Status bcast_flat(Team& team, const Request& request);
 Status bcast_staged(Team& team, const Request& request);
@@ -18,11 +19,16 @@ Status reduce_flat(Team& team, const Request& request);
 Status reduce_gather(Team& team, const Request& request);
 Status reduce_slices(Team& team, const Request& request);
 Status reduce_direct(Team& team, const Request& request);
+Status reduce_presence(Team& team, const Request& request);
+Status reduce_presence_direct(Team& team, const Request& request);
 
 Status allreduce_flat(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
+Status allreduce_presence(Team& team, const Request& request);
+Status allreduce_presence_direct(Team& team, const Request& request);
+Status allreduce_ticket(Team& team, const Request& request);
 
 // One row per algorithm: what it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
@@ -38,6 +44,7 @@ inline constexpr size_t any_size = SIZE_MAX;
 
 inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::barrier, any_size, false, false, barrier_flat},
+    {"ticket", Kind::barrier, any_size, true, false, barrier_ticket},
     {"flat", Kind::bcast, slot_payload, false, false, bcast_flat},
     {"staged", Kind::bcast, any_size, true, false, bcast_staged},
     {"direct", Kind::bcast, any_size, true, true, bcast_direct},
@@ -45,10 +52,15 @@ inline constexpr Algorithm algorithms[] = {
     {"gather", Kind::reduce, any_size, true, false, reduce_gather},
     {"slices", Kind::reduce, any_size, true, false, reduce_slices},
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
+    {"presence", Kind::reduce, any_size, true, false, reduce_presence},
+    {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
+    {"presence", Kind::allreduce, any_size, true, false, allreduce_presence},
+    {"presence_direct", Kind::allreduce, any_size, true, true, allreduce_presence_direct},
+    {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
 

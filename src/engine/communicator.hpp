@@ -69,7 +69,7 @@ class Communicator {
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
-  uint64_t find_stage();
+  uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
   bool attach_stage();
   Status prepare_stage();
   void prepare_direct();

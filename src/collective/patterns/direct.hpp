@@ -9,7 +9,7 @@
 
 namespace stretto::collective {
 
-inline constexpr int max_team = 128;  // ranks; bounds the tables below, which stand on the stack
+// Tables of max_team entries stand on the stack.
 
 // What a rank publishes at the start of a direct collective.
 struct DirectFacts {
