@@ -19,6 +19,8 @@ Status reduce_flat(Team& team, const Request& request);
 Status reduce_gather(Team& team, const Request& request);
 Status reduce_slices(Team& team, const Request& request);
 Status reduce_direct(Team& team, const Request& request);
+Status reduce_paper_small(Team& team, const Request& request);
+Status reduce_paper_large(Team& team, const Request& request);
 Status reduce_presence(Team& team, const Request& request);
 Status reduce_presence_direct(Team& team, const Request& request);
 
@@ -26,6 +28,8 @@ Status allreduce_flat(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
+Status allreduce_paper_small(Team& team, const Request& request);
+Status allreduce_paper_large(Team& team, const Request& request);
 Status allreduce_presence(Team& team, const Request& request);
 Status allreduce_presence_direct(Team& team, const Request& request);
 Status allreduce_ticket(Team& team, const Request& request);
@@ -52,12 +56,16 @@ inline constexpr Algorithm algorithms[] = {
     {"gather", Kind::reduce, any_size, true, false, reduce_gather},
     {"slices", Kind::reduce, any_size, true, false, reduce_slices},
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
+    {"paper_small", Kind::reduce, any_size, true, false, reduce_paper_small},
+    {"paper_large", Kind::reduce, any_size, true, true, reduce_paper_large},
     {"presence", Kind::reduce, any_size, true, false, reduce_presence},
     {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
+    {"paper_small", Kind::allreduce, any_size, true, false, allreduce_paper_small},
+    {"paper_large", Kind::allreduce, any_size, true, true, allreduce_paper_large},
     {"presence", Kind::allreduce, any_size, true, false, allreduce_presence},
     {"presence_direct", Kind::allreduce, any_size, true, true, allreduce_presence_direct},
     {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},

@@ -71,7 +71,8 @@ class Team {
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;
   uint64_t tickets_taken[epoch_ring] = {}, slices_finished[epoch_ring] = {};
-  uint64_t tickets = 0;  // of last-ticket combining
+  uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
+  uint64_t tickets = 0;                    // of last-ticket combining
 
   // Contributions are combined in the order of arrival where that is allowed, not along the fixed tree.
   bool arrival_order = false;

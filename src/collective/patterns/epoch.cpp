@@ -4,11 +4,13 @@
 
 namespace stretto::collective {
 
-void Epoch::begin(Team& team, uint32_t slices) {
+Status Epoch::begin(Team& team, uint32_t slices, uint64_t round) {
   team_ = &team;
   slices_ = slices;
   number_ = ++team.epochs;
   const uint32_t place = uint32_t(number_ % epoch_ring);
+  if (team.epoch_rounds[place] != 0) STRETTO_TRY(team.all_drained(team.epoch_rounds[place]));
+  team.epoch_rounds[place] = round;
   board_ = &team.presence->epochs[place];
   arrivals_ = team.presence->arrivals + size_t(place) * size_t(team.size);
   first_ticket_ = team.tickets_taken[place];
@@ -17,6 +19,7 @@ void Epoch::begin(Team& team, uint32_t slices) {
   level_ = 0;
   stopped_all_ = false;
   for (int r = 0; r < team.size; ++r) ticket_[r] = absent;
+  return Status::good();
 }
 
 void Epoch::arrive(ArrivalFacts facts) {
@@ -83,6 +86,11 @@ void Epoch::stop_all() {
   if (stopped_all_) return;
   stopped_all_ = true;
   for (uint32_t i = 0; i < slices_; ++i) stop(i);
+}
+
+void Epoch::post(uint32_t i, uint32_t level) {
+  word(i).store(SliceState{number_, level}.word(), std::memory_order_seq_cst);
+  team_->waiter.add(team_->presence->news);
 }
 
 void Epoch::ended() {

@@ -11,8 +11,9 @@ class Epoch {
  public:
   static constexpr int absent = INT_MAX;
 
-  // The team's next epoch, over `slices` slices: both equal on all ranks.
-  void begin(Team& team, uint32_t slices);
+  // The team's next epoch, over `slices` slices; `round`: the number of the round that it is, by whose being drained ranks tell
+  // that they have left it; 0 where nobody leaves before all have arrived. All equal on all ranks.
+  Status begin(Team& team, uint32_t slices, uint64_t round = 0);
   uint32_t slices() const { return slices_; }
 
   // Takes this rank's ticket. Its contribution is to be read from now on.
@@ -39,6 +40,9 @@ class Epoch {
   void stop_all();
   // Every slice is finished or stopped: nobody claims any more, and what was stored before is visible.
   bool complete() const;
+
+  // For algorithms that only use the words: sets word i, once per epoch, and lets all look.
+  void post(uint32_t i, uint32_t level);
 
  private:
   std::atomic<uint64_t>& word(uint32_t i) const { return board_->slices[i].value; }

@@ -18,12 +18,11 @@ constexpr uint64_t largest_room = 16u << 20;  // for partial results at a rank t
 class DirectPresence {
  public:
   DirectPresence(Team& team, const Request& request, Consumers consumers)
-      : team_(team), request_(request), consumers_(consumers), consumer_(consumes(consumers, request, team.rank)) {
-    epoch_.begin(team, slices_of(request.bytes(), team.size));
-  }
+      : team_(team), request_(request), consumers_(consumers), consumer_(consumes(consumers, request, team.rank)) {}
 
   Status run() {
     if (request_.count == 0) return Status::good();
+    STRETTO_TRY(epoch_.begin(team_, slices_of(request_.bytes(), team_.size)));
     epoch_.arrive(own_facts());
     for (int patient = -1;;) {
       const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);

@@ -46,7 +46,7 @@ class StagedPresence {
     const Range whole = rounds_.range(i), own = slice(i, team_.rank);
     for (const Range& run : {Range{whole.begin, own.begin}, Range{own.end, whole.end}})
       if (run.size() > 0) STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(run), input(at(run)), bytes(run)));
-    epoch(i).begin(team_, uint32_t(team_.size));
+    STRETTO_TRY(epoch(i).begin(team_, uint32_t(team_.size), rounds_.number(i)));
     epoch(i).arrive({});
     return Status::good();
   }
