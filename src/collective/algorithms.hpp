@@ -14,6 +14,7 @@ namespace stretto::collective {
 
 Status barrier_flat(Team& team, const Request& request);
 Status barrier_levels(Team& team, const Request& request);
+Status barrier_ticket(Team& team, const Request& request);
 
 Status bcast_flat(Team& team, const Request& request);
 Status bcast_levels(Team& team, const Request& request);
@@ -28,6 +29,10 @@ Status reduce_domains(Team& team, const Request& request);
 Status reduce_gather(Team& team, const Request& request);
 Status reduce_slices(Team& team, const Request& request);
 Status reduce_direct(Team& team, const Request& request);
+Status reduce_paper_small(Team& team, const Request& request);
+Status reduce_paper_large(Team& team, const Request& request);
+Status reduce_presence(Team& team, const Request& request);
+Status reduce_presence_direct(Team& team, const Request& request);
 
 Status allreduce_flat(Team& team, const Request& request);
 Status allreduce_levels(Team& team, const Request& request);
@@ -35,6 +40,11 @@ Status allreduce_domains(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
+Status allreduce_paper_small(Team& team, const Request& request);
+Status allreduce_paper_large(Team& team, const Request& request);
+Status allreduce_presence(Team& team, const Request& request);
+Status allreduce_presence_direct(Team& team, const Request& request);
+Status allreduce_ticket(Team& team, const Request& request);
 
 using Ship = Status(Team&, const Request&, Route);
 template <Ship ship, Route route>
@@ -63,6 +73,7 @@ inline constexpr size_t any_size = SIZE_MAX;
 inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::barrier, any_size, false, false, barrier_flat},
     {"levels", Kind::barrier, any_size, false, false, barrier_levels},
+    {"ticket", Kind::barrier, any_size, true, false, barrier_ticket},
     {"flat", Kind::bcast, slot_payload, false, false, bcast_flat},
     {"levels", Kind::bcast, slot_payload, false, false, bcast_levels},
     {"domains", Kind::bcast, any_size, true, false, bcast_domains},
@@ -75,12 +86,21 @@ inline constexpr Algorithm algorithms[] = {
     {"gather", Kind::reduce, any_size, true, false, reduce_gather},
     {"slices", Kind::reduce, any_size, true, false, reduce_slices},
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
+    {"paper_small", Kind::reduce, any_size, true, false, reduce_paper_small},
+    {"paper_large", Kind::reduce, any_size, true, true, reduce_paper_large},
+    {"presence", Kind::reduce, any_size, true, false, reduce_presence},
+    {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
     {"levels", Kind::allreduce, slot_payload, false, false, allreduce_levels},
     {"domains", Kind::allreduce, any_size, true, false, allreduce_domains},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
+    {"paper_small", Kind::allreduce, any_size, true, false, allreduce_paper_small},
+    {"paper_large", Kind::allreduce, any_size, true, true, allreduce_paper_large},
+    {"presence", Kind::allreduce, any_size, true, false, allreduce_presence},
+    {"presence_direct", Kind::allreduce, any_size, true, true, allreduce_presence_direct},
+    {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},
     {"flat", Kind::gather, flat_shipment, false, false, along<ship_flat, gather_route>},
     {"staged", Kind::gather, any_size, true, false, along<ship_staged, gather_route>},
     {"direct", Kind::gather, any_size, true, true, along<ship_direct, gather_route>},

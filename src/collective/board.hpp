@@ -43,6 +43,7 @@ static_assert(sizeof(RankBoard) == 6 * cache_line + slot_ring * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
+  std::atomic<uint64_t> presence{0};                   // where the presence board is: likewise (patterns/claims.hpp)
   std::atomic<uint32_t> left{0};                       // ranks that have freed the communicator
   std::atomic<uint32_t> abandoned{0};                  // 1 + a rank that could not take part in what all had chosen
   alignas(cache_line) RankBoard ranks[1];              // size of them

@@ -7,6 +7,7 @@
 #include "base/status.hpp"
 #include "collective/board.hpp"
 #include "collective/domains.hpp"
+#include "collective/patterns/claims.hpp"
 #include "collective/waiter.hpp"
 #include "kernels/kernels.hpp"
 #include "transport/transport.hpp"
@@ -52,6 +53,7 @@ class Team {
   Waiter waiter;
   Scratch scratch;
   std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
+  PresenceBoard* presence = nullptr;             // comes with the staging cells
   std::unique_ptr<transport::Transport> direct;  // null where peers' memory cannot be reached
   bool copies_pay = true;  // direct forms run although all they can do is copy; else only where some buffer is mapped
 
@@ -72,6 +74,15 @@ class Team {
   // Exchanges and rounds so far: the same on all ranks between two collectives.
   uint64_t exchanges = 0;
   uint64_t rounds = 0;
+
+  // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
+  uint64_t epochs = 0;
+  uint64_t tickets_taken[epoch_ring] = {}, slices_finished[epoch_ring] = {};
+  uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
+  uint64_t tickets = 0;                    // of last-ticket combining
+
+  // Contributions are combined in the order of arrival where that is allowed, not along the fixed tree.
+  bool arrival_order = false;
 
   // Waits until every rank has finished reading exchange (round) `number`. What a rank was last seen to have done is
   // remembered, so that its line is looked at only when needed.

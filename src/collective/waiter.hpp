@@ -26,9 +26,11 @@ struct WaitPolicy {
 // What waiting may call on. Both may be null.
 struct WaitHooks {
   void (*progress)(void* context) = nullptr;         // drives the MPI library
-  bool (*alive)(void* context, int rank) = nullptr;  // whether a rank of the team still lives
+  bool (*alive)(void* context, int rank) = nullptr;  // whether a rank of the team still lives, or all of them (any_rank)
   void* context = nullptr;
 };
+
+inline constexpr int any_rank = -1;  // as the awaited writer: the death of any rank of the team ends the wait
 
 class Waiter {
  public:
@@ -43,6 +45,22 @@ class Waiter {
       cpu_relax();
     }
     return wait_long(signal, target, writer);
+  }
+
+  // A short look out for what is likely to come at once: whether it has come.
+  bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {
+    for (uint32_t i = 0; i < looks && policy_.spins > 0; ++i) {
+      if (reached(signal.value.load(std::memory_order_acquire), target)) return true;
+      cpu_relax();
+    }
+    return reached(signal.value.load(std::memory_order_acquire), target);
+  }
+
+  // Advances a number that several ranks advance. Its new value.
+  uint64_t add(Signal& signal) const {
+    const uint64_t value = signal.value.fetch_add(1, std::memory_order_seq_cst) + 1;
+    if (signal.sleepers.load(std::memory_order_seq_cst) != 0) wake(signal);
+    return value;
   }
 
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to

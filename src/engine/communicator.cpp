@@ -89,8 +89,9 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
 void Communicator::leave() {
   if (board_ == 0) return;
   Board& shared = team_->shared();
-  uint64_t stage = shared.stage.load(std::memory_order_acquire);
+  uint64_t stage = shared.stage.load(std::memory_order_acquire), presence = shared.presence.load(std::memory_order_acquire);
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
+  if (presence > stage_refused) job_->pool().release(presence, collective::PresenceBoard::bytes(team_->size));
   if (stage > stage_refused) job_->pool().release(stage, stage_bytes(team_->size));
   job_->pool().release(board_, Board::bytes(team_->size));
 }
@@ -98,7 +99,10 @@ void Communicator::leave() {
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
   if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
-  return communicator->job_->alive(communicator->members_[rank]);
+  if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
+  for (int r = 0; r < communicator->team_->size; ++r)
+    if (!communicator->job_->alive(communicator->members_[r])) return false;
+  return true;
 }
 
 const select::Selection& Communicator::select(const Request& request) {
@@ -110,25 +114,28 @@ const select::Selection& Communicator::select(const Request& request) {
   return last.selection;
 }
 
-// Whoever comes first takes the cells from the pool and says so on the board; so all ranks find the same answer.
-uint64_t Communicator::find_stage() {
-  std::atomic<uint64_t>& shared = team_->shared().stage;
-  uint64_t stage = shared.load(std::memory_order_acquire);
-  if (stage != stage_unasked) return stage;
-  uint64_t bytes = stage_bytes(team_->size);
+// Whoever comes first takes memory from the pool and says so on the board, in `shared`; so all ranks find the same answer.
+uint64_t Communicator::find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed) {
+  uint64_t found = shared.load(std::memory_order_acquire);
+  if (found != stage_unasked) return found;
   uint64_t offset = job_->pool().allocate(bytes);
-  uint64_t answer = offset ? offset : stage_refused;
-  if (shared.compare_exchange_strong(stage, answer, std::memory_order_acq_rel)) return answer;
-  if (offset) job_->pool().release(offset, bytes);
-  return stage;
+  void* memory = offset ? job_->segment().at(offset) : nullptr;
+  if (memory != nullptr && zeroed) memset(memory, 0, bytes);
+  uint64_t answer = memory ? offset : stage_refused;
+  if (shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel)) found = answer;
+  if (offset && found != offset) job_->pool().release(offset, bytes);
+  return found;
 }
 
 bool Communicator::attach_stage() {
-  uint64_t stage = find_stage();
+  const uint64_t presence = find_shared(team_->shared().presence, collective::PresenceBoard::bytes(team_->size), true);
+  const uint64_t stage = find_shared(team_->shared().stage, stage_bytes(team_->size), false);
   void* base = stage == stage_refused ? nullptr : job_->segment().at(stage);
-  if (base == nullptr) return false;
+  void* claims = presence == stage_refused ? nullptr : job_->segment().at(presence);
+  if (base == nullptr || claims == nullptr) return false;
   size_t cell = stage_cell_bytes(team_->size);
   team_->staged = transport::make_shm({static_cast<char*>(base), cell * stage_cells, cell, stage_cells}, team_->rank);
+  team_->presence = static_cast<collective::PresenceBoard*>(claims);
   return team_->staged != nullptr;
 }
 

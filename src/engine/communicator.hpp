@@ -73,7 +73,7 @@ class Communicator {
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
   bool fits_into_cell(const collective::Request& request) const;
-  uint64_t find_stage();
+  uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
   bool attach_stage();
   Status prepare_stage();
   void prepare_direct();

@@ -14,6 +14,8 @@ class Exchange {
  public:
   explicit Exchange(Team& team) : team_(team), number_(++team.exchanges) {}
 
+  uint64_t number() const { return number_; }
+
   // Own slot, once nobody reads its former payload any more; to be filled before post().
   Status claim(void** payload) {
     STRETTO_TRY(team_.all_done(number_ - slot_ring));

@@ -20,6 +20,7 @@ struct TeamOptions {
   size_t cell_bytes = 4096;
   WaitPolicy policy = WaitPolicy::oversubscribed();
   bool direct = true;
+  std::function<bool(int rank)> direct_for;           // if given: only for these ranks
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
   std::vector<int32_t> domains;                       // where ranks stand; none: all together
   bool any_order = false;
@@ -34,12 +35,15 @@ class TeamOfThreads {
     std::memset(static_cast<void*>(board_), 0, Board::bytes(size));
     constexpr uint32_t cells = 4;
     stage_ = static_cast<char*>(aligned_alloc(cache_line, options.cell_bytes * cells * size_t(size)));
+    presence_ = static_cast<PresenceBoard*>(aligned_alloc(cache_line, PresenceBoard::bytes(size)));
+    std::memset(static_cast<void*>(presence_), 0, PresenceBoard::bytes(size));
     for (int r = 0; r < size; ++r) {
       teams_.push_back(std::make_unique<Team>(r, size, board_, Waiter(options.policy, {})));
       Team& team = *teams_.back();
       team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
-      if (options.direct) team.direct = transport::make_local();
-      if (options.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
+      team.presence = presence_;
+      if (options.direct && (!options.direct_for || options.direct_for(r))) team.direct = transport::make_local();
+      if (team.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
       if (!options.domains.empty()) team.domains.describe(options.domains.data(), size);
       team.any_order = options.any_order;
       team.readers = options.readers;
@@ -50,6 +54,7 @@ class TeamOfThreads {
     teams_.clear();
     free(board_);
     free(stage_);
+    free(presence_);
   }
 
   int size() const { return size_; }
@@ -77,6 +82,7 @@ class TeamOfThreads {
   const int size_;
   Board* board_;
   char* stage_;
+  PresenceBoard* presence_;
   std::vector<std::unique_ptr<Team>> teams_;
 };
 

@@ -1,0 +1,73 @@
+// Claims: which rank works on which slice of a vector is decided by who is there.
+//
+// An epoch is one passage of a vector (a call, or a round of one). Each rank takes a ticket when it arrives and enters itself in
+// the list of arrivals, in the order of tickets. Each slice has one word that says how many arrivals are combined in it and who
+// works on it; it is claimed, extended and released by compare-and-swap, so one rank at a time touches a slice. Words carry the
+// number of their epoch: what stands there from an earlier one means "nothing done yet", and nothing is ever reset. Epochs take
+// four places in turn; an algorithm arrives in one only when everybody has left the fourth before it.
+//
+// Whoever finds nothing to do waits for news, a number that grows at each arrival and wherever somebody may go on. What was
+// announced after `seen` was read is not missed: announcements are sequentially consistent, and follow what they announce.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "collective/board.hpp"
+#include "transport/transport.hpp"
+
+namespace stretto::collective {
+
+inline constexpr int max_team = 128;  // ranks
+inline constexpr uint32_t epoch_ring = 4;
+inline constexpr uint32_t most_slices = 128;
+
+// The word of a slice.
+struct SliceState {
+  uint64_t epoch = 0;    // its number
+  uint32_t level = 0;    // the first so many arrivals are combined
+  uint32_t owner = 0;    // 1 + the rank at work; 0: nobody
+  bool stopped = false;  // a rank cannot reach what it takes: nobody claims it any more
+
+  static SliceState of(uint64_t word, uint64_t epoch) {
+    SliceState s{word >> 17, uint32_t(word >> 8) & 0xff, uint32_t(word) & 0xff, (word >> 16 & 1) != 0};
+    return s.epoch == epoch ? s : SliceState{epoch};
+  }
+  uint64_t word() const { return epoch << 17 | uint64_t(stopped) << 16 | uint64_t(level) << 8 | owner; }
+};
+static_assert(max_team < 256);
+
+// What a rank tells on arrival.
+struct ArrivalFacts {
+  transport::Window input, result;  // 0: none, or none that can be reached
+  uint64_t room = 0;                // so many bytes of `result` may hold what is not finished
+  uint64_t ticks = 0;               // when it arrived
+};
+
+struct alignas(cache_line) Arrival {
+  std::atomic<uint64_t> tag;  // epoch << 8 | rank
+  ArrivalFacts facts;
+};
+static_assert(sizeof(Arrival) == cache_line);
+
+struct EpochBoard {
+  struct alignas(cache_line) Word {
+    std::atomic<uint64_t> value;
+  };
+  Word tickets;   // arrivals in all epochs of this place
+  Word finished;  // slices that were finished or stopped in all epochs of this place
+  Word slices[most_slices];
+};
+
+// In memory that starts zeroed.
+struct PresenceBoard {
+  alignas(cache_line) Signal news;
+  alignas(cache_line) Signal tickets;  // of last-ticket combining
+  alignas(cache_line) Slot result;
+  EpochBoard epochs[epoch_ring];
+  Arrival arrivals[epoch_ring];  // epoch_ring * size of them
+
+  static size_t bytes(int size) { return sizeof(PresenceBoard) + (size_t(size) - 1) * epoch_ring * sizeof(Arrival); }
+};
+
+}  // namespace stretto::collective

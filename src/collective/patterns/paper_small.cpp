@@ -1,0 +1,102 @@
+#include "collective/patterns/epoch.hpp"
+#include "collective/patterns/paper.hpp"
+#include "collective/patterns/rounds.hpp"
+#include "collective/patterns/staged.hpp"
+
+namespace stretto::collective {
+namespace {
+
+constexpr uint32_t leading = 0;  // the word that says who leads and when it has finished
+
+class PaperSmall {
+ public:
+  PaperSmall(Team& team, const Request& request, bool consumer)
+      : team_(team), request_(request), rounds_(team, request), consumer_(consumer) {}
+
+  Status run() {
+    for (uint32_t i = 0; i < rounds_.count(); ++i) {
+      STRETTO_TRY(rounds_.free(i));
+      STRETTO_TRY(epoch_.begin(team_, 1, rounds_.number(i)));
+      const SliceState undefined = epoch_.state(leading);
+      if (undefined.level == 0 && epoch_.claim(leading, undefined))
+        STRETTO_TRY(lead(i, undefined));
+      else
+        STRETTO_TRY(follow(i));
+      rounds_.drained(i);
+    }
+    return Status::good();
+  }
+
+ private:
+  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
+  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
+  const char* input(uint32_t i) const { return static_cast<const char*>(request_.input) + at(i); }
+  char* output(uint32_t i) const { return static_cast<char*>(request_.output) + at(i); }
+
+  // The result's place is rank 0's cell: all contributions have been used when it is written.
+  Status cell(int r, uint32_t i, char** place) {
+    const void* data = nullptr;
+    STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &data));
+    *place = static_cast<char*>(const_cast<void*>(data));
+    return Status::good();
+  }
+
+  Status lead(uint32_t i, const SliceState& undefined) {
+    char *own, *result;
+    STRETTO_TRY(cell(team_.rank, i, &own));
+    STRETTO_TRY(cell(0, i, &result));
+    char* sum = consumer_ ? output(i) : own;
+    epoch_.arrive({});
+    const char* so_far = input(i);
+    for (int combined = 0, seen_level = 0; combined < team_.size - 1;) {
+      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
+      epoch_.look();
+      const int level = epoch_.level();
+      for (; seen_level < level; ++seen_level) {
+        if (epoch_.arrived(seen_level) == team_.rank) continue;
+        char* theirs;
+        STRETTO_TRY(cell(epoch_.arrived(seen_level), i, &theirs));
+        const void* inputs[2] = {so_far, theirs};
+        combine(request_, inputs, 2, sum, rounds_.range(i).size());
+        so_far = sum;
+        ++combined;
+      }
+      if (combined < team_.size - 1) STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, epoch_.missing()));
+    }
+    if (so_far != result) kernels::copy(result, so_far, bytes(i));
+    if (consumer_ && so_far != output(i)) kernels::copy(output(i), so_far, bytes(i));
+    epoch_.release(leading, undefined, team_.size);
+    return Status::good();
+  }
+
+  Status follow(uint32_t i) {
+    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
+    epoch_.arrive({});
+    if (!consumer_) return Status::good();
+    for (;;) {
+      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
+      const SliceState state = epoch_.state(leading);
+      if (epoch_.is_final(state)) break;
+      STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, int(state.owner) - 1));
+    }
+    char* result;
+    STRETTO_TRY(cell(0, i, &result));
+    kernels::copy(output(i), result, bytes(i));
+    return Status::good();
+  }
+
+  Team& team_;
+  const Request& request_;
+  Rounds rounds_;
+  const bool consumer_;
+  Epoch epoch_;
+};
+
+}  // namespace
+
+Status paper_small_reduce(Team& team, const Request& request, Consumers consumers) {
+  if (request.op == kernels::Op::user) return gather_reduce(team, request, consumers);
+  return PaperSmall(team, request, consumes(consumers, request, team.rank)).run();
+}
+
+}  // namespace stretto::collective
