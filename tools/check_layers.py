@@ -26,6 +26,7 @@ CPP_LEVELS = {
     "engine": 5,
     "shim": 6,
     "nccl": 6,
+    "bench": 7,
 }
 PYTHON_LEVELS = {  # profile and profile_report are folders
     "__init__": 0,
