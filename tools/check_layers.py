@@ -55,8 +55,10 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "live": 6,
     "profile_report": 7,
     "profile_cli": 8,
-    "cli": 9,
-    "__main__": 10,
+    "benchmark": 8,
+    "bench_cli": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 MOST_FUNCTION_LINES = 60
 MOST_FILE_LINES = 400

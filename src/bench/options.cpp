@@ -23,6 +23,7 @@ constexpr char help[] =
     "  --budget MS          time to spend on a point (default: 200)\n"
     "  --least N            samples a side at least (default: 7)\n"
     "  --root RANK          (default: 0)\n"
+    "  --keep-places        ranks are not given a core each, but stay where the launcher put them\n"
     "  --plain              MPI_X alone\n"
     "  --candidates         every algorithm of the preloaded Stretto, and PMPI_X\n"
     "  --arrival SHAPE      balanced, ascending, descending, first-delayed, last-delayed, random, K-late, half-late\n"
@@ -130,6 +131,8 @@ bool parse_one(int letter, const char* text, Options* options) {
       return (options->budget_ms = atof(text)) > 0;
     case 'p':
       return options->plain = true;
+    case 'k':
+      return options->keep_places = true;
     case 't':
       return options->candidates = true;
     case 'a':
@@ -146,12 +149,13 @@ bool parse_one(int letter, const char* text, Options* options) {
   }
 }
 
-constexpr option table[] = {{"mpi", 1, nullptr, 'M'},     {"json", 1, nullptr, 'j'},       {"collectives", 1, nullptr, 'c'},
-                            {"sizes", 1, nullptr, 's'},   {"mode", 1, nullptr, 'm'},       {"batch-limit", 1, nullptr, 'l'},
-                            {"budget", 1, nullptr, 'b'},  {"least", 1, nullptr, 'n'},      {"root", 1, nullptr, 'r'},
-                            {"plain", 0, nullptr, 'p'},   {"candidates", 0, nullptr, 't'}, {"arrival", 1, nullptr, 'a'},
-                            {"spreads", 1, nullptr, 'x'}, {"seed", 1, nullptr, 'e'},       {"permute", 0, nullptr, 'u'},
-                            {"delays", 1, nullptr, 'd'},  {"help", 0, nullptr, 'h'},       {nullptr, 0, nullptr, 0}};
+constexpr option table[] = {{"keep-places", 0, nullptr, 'k'}, {"mpi", 1, nullptr, 'M'},     {"json", 1, nullptr, 'j'},
+                            {"collectives", 1, nullptr, 'c'}, {"sizes", 1, nullptr, 's'},   {"mode", 1, nullptr, 'm'},
+                            {"batch-limit", 1, nullptr, 'l'}, {"budget", 1, nullptr, 'b'},  {"least", 1, nullptr, 'n'},
+                            {"root", 1, nullptr, 'r'},        {"plain", 0, nullptr, 'p'},   {"candidates", 0, nullptr, 't'},
+                            {"arrival", 1, nullptr, 'a'},     {"spreads", 1, nullptr, 'x'}, {"seed", 1, nullptr, 'e'},
+                            {"permute", 0, nullptr, 'u'},     {"delays", 1, nullptr, 'd'},  {"help", 0, nullptr, 'h'},
+                            {nullptr, 0, nullptr, 0}};
 
 void set_defaults(Options* options) {
   parse_collectives("barrier,bcast,reduce,allreduce", options);

@@ -25,9 +25,10 @@ struct Options {
   double budget_ms = 200;
   unsigned least = 7;
   int root = 0;
-  bool plain = false;       // MPI_X alone
-  bool candidates = false;  // every algorithm of the preloaded Stretto, and PMPI_X
-  bool arrival = false;     // under `pattern`
+  bool plain = false;        // MPI_X alone
+  bool keep_places = false;  // ranks stay where the launcher put them
+  bool candidates = false;   // every algorithm of the preloaded Stretto, and PMPI_X
+  bool arrival = false;      // under `pattern`
   Pattern pattern;
   const char* recorded = nullptr;
 };

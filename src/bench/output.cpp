@@ -52,12 +52,16 @@ void write_side(FILE* json, const SidePoint& side, int ranks, bool with_ranks) {
 void write_setup(FILE* json, const Setup& setup) {
   fputs("{\"kind\":\"setup\",\"library\":", json);
   write_text(json, setup.library);
-  fprintf(json, ",\"ranks\":%d,\"cores\":%d,\"crowded\":%s,\"clock\":\"%s\"", setup.ranks, setup.cores,
-          setup.crowded ? "true" : "false", setup.clock);
+  fprintf(json, ",\"ranks\":%d,\"cores\":%d,\"crowded\":%s,\"pinned\":%s,\"clock\":\"%s\"", setup.ranks, setup.cores,
+          setup.crowded ? "true" : "false", setup.pinned ? "true" : "false", setup.clock);
   write_preload(json, setup.preload);
-  fputs(",\"cpu_masks\":[", json);
-  for (int r = 0; r < setup.ranks; ++r)
-    fprintf(json, "%s%llu", r ? "," : "", static_cast<unsigned long long>(setup.cpu_masks[r]));
+  fputs(",\"cpus\":[", json);
+  for (int r = 0; r < setup.ranks; ++r) {
+    fputs(r ? ",[" : "[", json);
+    for (int cpu = 0, listed = 0; cpu < platform::max_cpus; ++cpu)
+      if (setup.cpus[r].has(cpu)) fprintf(json, "%s%d", listed++ ? "," : "", cpu);
+    fputc(']', json);
+  }
   fputs("]}\n", json);
   fflush(json);
 }

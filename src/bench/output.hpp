@@ -3,16 +3,17 @@
 #include <stdio.h>
 
 #include "bench/measure.hpp"
+#include "platform/cpus.hpp"
 
 namespace stretto::bench {
 
 struct Setup {
-  const char* library;  // of MPI
-  int ranks, cores;     // cores that the ranks together may use
-  bool crowded;
+  const char* library;   // of MPI
+  int ranks, cores;      // cores that the ranks together may use
+  bool crowded, pinned;  // ranks outnumber cores; each was given a core by this program
   const char* clock;
   Preload preload;
-  const uint64_t* cpu_masks;  // per rank: the first 64 CPUs it may run on
+  const platform::CpuSet* cpus;  // per rank: those it may run on
 };
 void write_setup(FILE* json, const Setup& setup);
 

@@ -15,29 +15,27 @@ namespace {
 
 constexpr size_t most_block = size_t(1) << 30;
 
-// The CPUs this rank may run on, as bits of one word (the first 64 CPUs).
-uint64_t allowed_cpus() {
-  cpu_set_t set;
-  uint64_t bits = 0;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  for (int cpu = 0; cpu < 64; ++cpu)
-    if (CPU_ISSET(cpu, &set)) bits |= uint64_t(1) << cpu;
-  return bits;
-}
-
 // Whether ranks must share a core: all together, or those with equal sets.
-bool must_share(const uint64_t* masks, int ranks, int* cores) {
-  uint64_t all = 0;
+bool must_share(const platform::CpuSet* cpus, int ranks, int* cores) {
+  platform::CpuSet all;
   bool share = false;
   for (int i = 0; i < ranks; ++i) {
-    all |= masks[i];
+    all.merge(cpus[i]);
     int same = 0;
-    for (int k = 0; k < ranks; ++k) same += masks[k] == masks[i];
-    share = share || same > __builtin_popcountll(masks[i]);
+    for (int k = 0; k < ranks; ++k) same += cpus[k] == cpus[i];
+    share = share || same > cpus[i].count();
   }
-  *cores = __builtin_popcountll(all);
+  *cores = all.count();
   return share || ranks > *cores;
+}
+
+// This process to the CPU number `place` of the set; best effort.
+void pin(const platform::CpuSet& cpus, int place) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (cpus.has(cpu) && place-- == 0) CPU_SET(cpu, &one);
+  sched_setaffinity(0, sizeof one, &one);
 }
 
 }  // namespace
@@ -59,17 +57,30 @@ const char* Session::open() {
   return nullptr;
 }
 
+// Finds out whether the ranks have a core each. Those that all may run on the same CPUs are given one each, where these suffice.
+bool Session::find_cores(platform::CpuSet* cpus) {
+  auto exchange = [&] {
+    const platform::CpuSet mine = platform::allowed_cpus();
+    mpi_.library.Allgather(&mine, int(sizeof mine), mpi_.byte, cpus, int(sizeof mine), mpi_.byte, mpi_.world);
+    crowded_ = must_share(cpus, ranks_, &cores_);
+    return std::all_of(cpus, cpus + ranks_, [&](const platform::CpuSet& one) { return one == cpus[0]; });
+  };
+  const bool alike = exchange();
+  if (options_.keep_places || crowded_ || !alike || ranks_ == 1) return false;
+  pin(cpus[0], rank_);
+  exchange();
+  return true;
+}
+
 void Session::describe_setup() {
-  uint64_t mine = allowed_cpus();
-  std::unique_ptr<uint64_t[]> masks(new (std::nothrow) uint64_t[size_t(ranks_)]);
-  if (!masks) mpi_.library.Abort(mpi_.world, 2);
-  mpi_.library.Allgather(&mine, 1, mpi_.uint64, masks.get(), 1, mpi_.uint64, mpi_.world);
-  crowded_ = must_share(masks.get(), ranks_, &cores_);
+  std::unique_ptr<platform::CpuSet[]> cpus(new (std::nothrow) platform::CpuSet[size_t(ranks_)]);
+  if (!cpus) mpi_.library.Abort(mpi_.world, 2);
+  const bool pinned = find_cores(cpus.get());
   static char library[MPI_MAX_LIBRARY_VERSION_STRING + 1];
   int length = 0;
   mpi_.library.Get_library_version(library, &length);
   library[strcspn(library, "\n")] = '\0';
-  if (json_ != nullptr) write_setup(json_, {library, ranks_, cores_, crowded_, clock_, preload_, masks.get()});
+  if (json_ != nullptr) write_setup(json_, {library, ranks_, cores_, crowded_, pinned, clock_, preload_, cpus.get()});
 }
 
 void Session::close() {

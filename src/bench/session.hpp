@@ -32,6 +32,7 @@ class Session {
   const char* finish(const Described& described, const Plan& plan, const Point& point);
   bool fits(const Collective& c, size_t bytes) const;
   void describe_setup();
+  bool find_cores(platform::CpuSet* cpus);
 
   const Mpi& mpi_;
   const Options& options_;
