@@ -6,7 +6,12 @@ namespace stretto::bench {
 
 class Machine {
  public:
-  Machine(const Mpi& mpi, StartLine& line, int rank, int ranks) : mpi_(mpi), line_(line), rank_(rank), ranks_(ranks) {}
+  Machine(const Mpi& mpi, StartLine& line) : mpi_(mpi), line_(line) {}
+  void open(int rank, int ranks, int cores) {
+    rank_ = rank;
+    ranks_ = ranks;
+    turns_ = ranks > cores ? double(ranks) / cores : 1;
+  }
 
   // All collective over MPI_COMM_WORLD, the same answer on all ranks, in us. 0 for no bytes, -1 without memory.
   double copy_us(size_t bytes);     // each rank copies so much, all at once (STREAM copy)
@@ -15,12 +20,22 @@ class Machine {
 
  private:
   enum class Work : uint8_t { copy, add };
+  struct Known {
+    Work work;
+    size_t bytes;
+    double us;
+  };
+  static constexpr int most_known = 256;
   double work_us(Work work, size_t bytes);
+  double measure_us(Work work, size_t bytes);
   double once_us(Work work, float* to, const float* a, const float* b, size_t count, int repeats);
 
   const Mpi& mpi_;
   StartLine& line_;
-  int rank_, ranks_;
+  int rank_ = 0, ranks_ = 1;
+  double turns_ = 1;  // ranks per core
+  Known known_[most_known];
+  int known_count_ = 0;
 };
 
 }  // namespace stretto::bench

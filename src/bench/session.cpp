@@ -54,6 +54,7 @@ const char* Session::open() {
   describe_setup();
   if (const char* problem = line_.open(mpi_, rank_, ranks_, crowded_)) return problem;
   hop_ns_ = from_rank_0(mpi_, line_.hop_ns());
+  machine_.open(rank_, ranks_, cores_);
   return nullptr;
 }
 
@@ -138,9 +139,7 @@ Plan Session::plan_for(const Side* sides, int count) const {
 }
 
 double Session::floor_us(const Collective& c, size_t bytes) {
-  const size_t moved = bytes * blocks(c.moved, ranks_);
-  if (moved != copied_.bytes) copied_ = {moved, Machine(mpi_, line_, rank_, ranks_).copy_us(moved)};
-  return hop_ns_ / 1000 + copied_.us;
+  return hop_ns_ / 1000 + machine_.copy_us(bytes * blocks(c.moved, ranks_));
 }
 
 const char* Session::finish(const Described& described, const Plan& plan, const Point& point) {
@@ -181,7 +180,7 @@ const char* Session::run_arrival(const Collective& c, Data& data, size_t bytes) 
   const Shape shape = options_.pattern.shape;
   if (problem != nullptr || shape == Shape::balanced) return problem;
   if (shape == Shape::replay) return run_spread(c, data, bytes, 1, 0);
-  const double unit = shape == Shape::random ? Machine(mpi_, line_, rank_, ranks_).message_us(bytes) : balanced_us;
+  const double unit = shape == Shape::random ? machine_.message_us(bytes) : balanced_us;
   for (int i = 0; i < options_.spread_count && problem == nullptr; ++i)
     problem = run_spread(c, data, bytes, options_.spreads[i], unit);
   return problem;
@@ -207,7 +206,7 @@ const char* Session::run_spread(const Collective& c, Data& data, size_t bytes, d
 double Session::bound_us(const Collective& c, size_t bytes, const Plan& plan, const Point& point) {
   const double copy = floor_us(c, bytes) - hop_ns_ / 1000;
   const size_t vector = bytes * blocks(c.sends, ranks_);
-  const double add = reduces(c) ? Machine(mpi_, line_, rank_, ranks_).add_us(vector) : 0;
+  const double add = reduces(c) ? machine_.add_us(vector) : 0;
   double share = 0;
   if (rank_ == 0 && plan.side_count > 0 && point.side[0].typical) {
     const Seen* seen = point.side[0].typical.get();
@@ -236,8 +235,10 @@ const char* Session::add_candidates(const Collective& c) {
 
 bool Session::add_candidate(const char* kind, size_t kind_length, const char* algorithm, size_t length, size_t most_bytes) {
   Candidate& candidate = candidates_[candidate_count_];
-  char rule[128];
-  snprintf(rule, sizeof rule, "%.*s %.*s\n", int(kind_length), kind, int(length), algorithm);
+  char rule[256];
+  // Twice, since what is chosen for its arena also works otherwise there.
+  snprintf(rule, sizeof rule, "%.*s arena=yes %.*s\n%.*s %.*s\n", int(kind_length), kind, int(length), algorithm,
+           int(kind_length), kind, int(length), algorithm);
   snprintf(candidate.name, sizeof candidate.name, "%.*s", int(length), algorithm);
   candidate.most_bytes = most_bytes;
   if (preload_.next_rules(rule) != 0) return false;

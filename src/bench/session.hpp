@@ -41,12 +41,9 @@ class Session {
   bool crowded_ = false;
   const char* clock_ = "";
   StartLine line_;
+  Machine machine_{mpi_, line_};
   FILE* json_ = nullptr;
   double hop_ns_ = 0;
-  struct {
-    size_t bytes = SIZE_MAX;
-    double us = 0;
-  } copied_;  // the newest answer of copy_us: neighbours ask for the same
   struct Candidate {
     char name[48];
     size_t most_bytes;

@@ -86,7 +86,7 @@ def _curves(
     up = logarithmic(least, most, 270, 44) if log else replace(exact(most * 1.05, 0, 1, 6), start=270, end=44)
     left_axis(drawing, up, _LEFT, _RIGHT, show)
     present = [number for number, one in enumerate(shown) if one]
-    legend(drawing, _LEFT + 250, 16, [styles[number] for number in present])
+    legend(drawing, _LEFT + 330, 16, [styles[number] for number in present])
     for number in present:
         drawing.curve([(across(at), up(value)) for at, value in shown[number]], styles[number][0])
     bottom_axis(drawing, across, 280, "bytes of a block", short_size)
@@ -131,7 +131,7 @@ def raster(name: str, points: Sequence[Point]) -> list[Drawing]:
     height = min(max(220 / ranks, 6), 22)
     block = ranks * height + 36
     title = f"One {name} of {size(chosen.bytes)}, {pattern(chosen)}: when each rank came and went"
-    drawing = Drawing(WIDE, 40 + block * len(sides) + 40, title)
+    drawing = Drawing(WIDE, 52 + block * len(sides) + 46, title)
     drawing.text(0, 16, title, "heading")
     legend(drawing, _LEFT, 36, [("waits", "in the call, waiting for the last rank"), ("after", "after the last arrival")])
     end = max(seen[2] for _, rows in sides for seen in rows)
