@@ -31,6 +31,7 @@ CPP_LEVELS = {
 PYTHON_LEVELS = {  # profile and profile_report are folders
     "__init__": 0,
     "errors": 0,
+    "inside": 0,
     "elf": 0,
     "trace_layout": 0,
     "profile_model": 0,

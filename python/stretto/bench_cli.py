@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
+import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stretto import report
+from stretto import preload, report
 from stretto.benchmark import program, tables
 from stretto.cli_options import LibraryOption, MpiOption, check_writable, command_after_dashes, write_json, write_text
 from stretto.errors import StrettoError
@@ -70,6 +73,9 @@ def bench(
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
+    unknown = [name for name in collectives or [] if name not in program.COLLECTIVES]
+    if unknown:
+        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
     words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
     words += ["--collectives", ",".join(collectives)] if collectives else []
     words += ["--keep-places"] if keep_places else []
@@ -136,6 +142,15 @@ def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
     return show
 
 
+def _tuning_printer(results: Results, point: Point | None) -> None:
+    from stretto.benchmark.choosing import measured
+
+    if point is not None:
+        print(f"{point.collective:<21}{measured(point)}", flush=True)
+    elif not results.points and not results.skipped:
+        print(tables.setup_line(results.setup), flush=True)
+
+
 def _finish(results: Results, printed: list[str], output: Path | None, picture: Path | None, plain: bool) -> None:
     write_json(output, results.as_json())
     if picture:
@@ -152,4 +167,87 @@ def _finish(results: Results, printed: list[str], output: Path | None, picture: 
         raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points", 1)
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"bench": bench}
+def tune(
+    context: typer.Context,
+    collectives: Annotated[
+        list[str] | None, typer.Argument(help="Such as allreduce bcast; with --explain: one, and a size.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell what will run and why: --explain allreduce 64K.")] = False,
+    ranks: Annotated[int, typer.Option("-n", "--ranks", min=0, help="With --explain: ranks on this node (0: one per CPU).")] = 0,
+    sizes: Sizes = "8:16M:2",
+    budget: Budget = 300,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write the rules there.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and print the rules, write none.")] = False,
+    results_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the measurements as JSON too.")
+    ] = None,
+    arena: Arena = None,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+    mpi_library: MpiLibrary = None,
+) -> None:
+    """Measure every algorithm, and the MPI library's own, and choose by that from now on: stretto tune -- mpirun -n 4.
+
+    The launcher's command ends before the program, which Stretto brings. Tune once for each number of ranks that matters.
+    """
+    if explain:
+        return _explain(context, collectives or [], ranks, bool(arena), library)
+    command = command_after_dashes(context, None, "tune")
+    return _tune(
+        command,
+        collectives or [],
+        _Tuning(sizes, budget, output, dry_run, results_file, bool(arena)),
+        _choice(mpi, library, arena, mpi_library),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tuning:
+    sizes: str
+    budget: float
+    output: Path | None
+    dry_run: bool
+    json: Path | None
+    arena: bool
+
+
+def _choice(mpi: Any, library: Path | None, arena: bool | None, mpi_library: Path | None) -> program.Choice:
+    """The built-in rules hold meanwhile, so that an earlier file, good or bad, does not matter."""
+    return program.Choice(mpi and mpi.value, library, arena, False, mpi_library, (("STRETTO_RULES", "builtin"),))
+
+
+def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: program.Choice) -> None:
+    from stretto.benchmark import tuning
+    from stretto.benchmark.chooser import Chooser
+
+    check_writable(wanted.json)
+    chooser = Chooser(choice.library or preload.any_library())
+    names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
+    words = ["--collectives", ",".join(names), "--sizes", wanted.sizes, "--budget", f"{wanted.budget:g}", "--candidates"]
+    results = program.run(command, choice, words, _tuning_printer)
+    write_json(wanted.json, results.as_json())
+    if results.wrong:
+        raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points: no rules are written", 1)
+    tuned = tuning.tune(results, chooser.built_in, wanted.arena, wanted.output, datetime.date.today())
+    print("\n".join(tuning.summary(results)))
+    if wanted.dry_run:
+        print(tuned.text)
+        return
+    tuning.write(tuned)
+    report.say(f"rules written to {tuned.path}" + ("" if wanted.output else "; jobs use them from now on"))
+
+
+def _explain(context: typer.Context, words: list[str], ranks: int, arena: bool, library: Path | None) -> None:
+    from stretto.benchmark import explain as explaining
+    from stretto.benchmark.chooser import Chooser, Question
+
+    if len(words) not in (1, 2) or context.obj:
+        raise StrettoError("write stretto tune --explain COLLECTIVE SIZE [-n RANKS], such as --explain allreduce 64K -n 4")
+    cpus = len(os.sched_getaffinity(0))
+    number = ranks or max(cpus, 2)
+    size = explaining.parse_bytes(words[1]) if len(words) == 2 else 0
+    question = Question(words[0], size, number, number > cpus, arena)
+    print("\n".join(explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)))
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"bench": bench, "tune": tune}

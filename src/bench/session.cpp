@@ -118,12 +118,13 @@ Mode Session::mode_for(size_t bytes) const {
   return options_.mode == ModeChoice::batch ? Mode::batch : Mode::single;
 }
 
-int Session::sides_for(size_t bytes, Side* sides) const {
+int Session::sides_for(const Collective& c, size_t bytes, Side* sides) const {
+  const size_t given = bytes * std::max<size_t>(blocks(c.sends, ranks_), 1);  // as rules count
   int count = 0;
   if (!options_.candidates) sides[count++] = {"mpi", &mpi_.program, mpi_.world};
   if (!options_.plain) sides[count++] = {"pmpi", &mpi_.library, mpi_.world};
   for (int i = 0; i < candidate_count_; ++i)
-    if (bytes <= candidates_[i].most_bytes) sides[count++] = {candidates_[i].name, &mpi_.program, candidates_[i].comm};
+    if (given <= candidates_[i].most_bytes) sides[count++] = {candidates_[i].name, &mpi_.program, candidates_[i].comm};
   return count;
 }
 
@@ -159,7 +160,7 @@ const char* Session::run_size(const Collective& c, size_t bytes) {
   }
   if (options_.arrival) return run_arrival(c, data, bytes);
   Side sides[most_sides];
-  const int count = sides_for(bytes, sides);
+  const int count = sides_for(c, bytes, sides);
   const Plan plan = plan_for(sides, count);
   const Mode mode = mode_for(bytes);
   const double floor = floor_us(c, bytes);
@@ -170,7 +171,7 @@ const char* Session::run_size(const Collective& c, size_t bytes) {
 // First balanced, which gives the unit of the spreads: the time of the MPI library's own call, or of a message.
 const char* Session::run_arrival(const Collective& c, Data& data, size_t bytes) {
   Side sides[most_sides];
-  const int count = sides_for(bytes, sides);
+  const int count = sides_for(c, bytes, sides);
   const Plan plan = plan_for(sides, count);
   const double floor = floor_us(c, bytes);
   const Point point = measure(mpi_, c, data, Mode::single, plan, line_);
@@ -188,7 +189,7 @@ const char* Session::run_arrival(const Collective& c, Data& data, size_t bytes) 
 
 const char* Session::run_spread(const Collective& c, Data& data, size_t bytes, double spread, double unit_us) {
   Side sides[most_sides];
-  Plan plan = plan_for(sides, sides_for(bytes, sides));
+  Plan plan = plan_for(sides, sides_for(c, bytes, sides));
   plan.pattern = &options_.pattern;
   plan.spread_us = spread * unit_us;
   const Point point = measure(mpi_, c, data, Mode::single, plan, line_);

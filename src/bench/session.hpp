@@ -24,7 +24,7 @@ class Session {
   const char* add_candidates(const Collective& c);
   bool add_candidate(const char* kind, size_t kind_length, const char* algorithm, size_t length, size_t most_bytes);
   void drop_candidates();
-  int sides_for(size_t bytes, Side* sides) const;
+  int sides_for(const Collective& c, size_t bytes, Side* sides) const;
   Plan plan_for(const Side* sides, int count) const;
   Mode mode_for(size_t bytes) const;
   double floor_us(const Collective& c, size_t bytes);

@@ -27,6 +27,11 @@ SONAMES = {
     "mpich": ("libmpi.so.12", "libmpich.so.12"),
     "abi": ("libmpi_abi.so.1", "libmpi_abi.so.0"),
 }
+# What the program can measure (src/bench/collectives.cpp).
+COLLECTIVES = (
+    *("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"),
+    *("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"),
+)
 _POLL_SECONDS = 0.1
 
 
