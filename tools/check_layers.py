@@ -26,10 +26,12 @@ CPP_LEVELS = {
     "engine": 5,
     "shim": 6,
     "nccl": 6,
+    "bench": 7,
 }
 PYTHON_LEVELS = {  # profile and profile_report are folders
     "__init__": 0,
     "errors": 0,
+    "inside": 0,
     "elf": 0,
     "trace_layout": 0,
     "profile_model": 0,
@@ -54,8 +56,10 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "live": 6,
     "profile_report": 7,
     "profile_cli": 8,
-    "cli": 9,
-    "__main__": 10,
+    "benchmark": 8,
+    "bench_cli": 9,
+    "cli": 10,
+    "__main__": 11,
 }
 MOST_FUNCTION_LINES = 60
 MOST_FILE_LINES = 400

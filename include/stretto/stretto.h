@@ -19,6 +19,36 @@ const char* stretto_settings(void);
  * string that says why, in words. Meaningful between MPI_Init and MPI_Finalize. */
 int stretto_accelerating(const char** why);
 
+/* How algorithms are chosen: for `stretto tune`, and for whoever measures. A rules file is explained in src/select/rules.hpp. */
+
+/* Every algorithm, one line each: collective TAB name TAB largest vector in bytes. Static storage. */
+const char* stretto_algorithms(void);
+
+/* The built-in rules, as the text of a rules file. Static storage. */
+const char* stretto_default_rules(void);
+
+/* Where measured rules for this machine and MPI library belong (empty: there is no home folder), the line that such a file begins
+ * with, and machine and library in words. Static storage. Returns 0. */
+int stretto_tuning(const char** path, const char** header, const char** about);
+
+/* Communicators whose first collective is yet to come choose by these rules (the text of a rules file; null: the job's own).
+ * All ranks must call it alike, and none at the same time as a collective. Returns 0, the number of the line that does not read,
+ * or -1. */
+int stretto_next_rules(const char* text);
+
+/* Which algorithm runs, and by which line of these rules (null: the built-in ones). Looks at no job. */
+typedef struct {
+  const char* collective; /* "allreduce" */
+  unsigned long long bytes;
+  int ranks;
+  int crowded; /* ranks outnumber the CPUs allowed to them */
+  int arena;   /* every rank has mapped the arenas of all */
+} stretto_question;
+
+/* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line; -1:
+ * there is no such collective. */
+int stretto_explain(const char* rules, const stretto_question* question, const char** algorithm, int* line);
+
 #ifdef __cplusplus
 }
 #endif

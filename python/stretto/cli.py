@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from stretto import __version__, preload, profile_cli, report, session
+from stretto import __version__, bench_cli, preload, profile_cli, report, session
 from stretto.cli_options import (
     LibraryOption,
     MpiOption,
@@ -148,7 +148,7 @@ def show_settings() -> None:
     report.print_settings(preload.settings(), sys.stdout)
 
 
-for name, command in profile_cli.COMMANDS.items():
+for name, command in {**profile_cli.COMMANDS, **bench_cli.COMMANDS}.items():
     app.command(name)(command)
 
 
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dashes = words.index("--") if "--" in words else len(words)
     own, command = words[:dashes], words[dashes + 1 :]
     try:
-        if own and own[0] in ("run", "compare", "profile") and dashes == len(words) and "--help" not in own:
+        if own and own[0] in ("run", "compare", "profile", "bench") and dashes == len(words) and "--help" not in own:
             raise dashes_missing(own[0])
         return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
     except StrettoError as error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
+import json
 import os
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from stretto.errors import StrettoError
 
@@ -14,6 +18,7 @@ LIBRARIES = {
     "mpich": "libstretto_mpich.so",  # MPICH, Intel MPI, MVAPICH
     "abi": "libstretto_abi.so",  # the MPI standard ABI
 }
+_SECONDS = 60.0
 ARENA = "libstretto_arena.so"  # the allocator of --arena, for any MPI
 ABI_NAMES = {
     "ompi": "Open MPI 5",
@@ -43,25 +48,38 @@ def find_arena(beside: Path) -> Path:
     raise StrettoError(f"{folder() / ARENA} is missing: build it with ./dev build, or reinstall Stretto")
 
 
-def load(path: Path) -> ctypes.CDLL:
-    """Loads a preload library into this process, without an MPI. StrettoError says why it cannot be."""
+def ask(path: Path, calls: Sequence[Sequence[Any]]) -> list[Any]:
+    """What functions of a preload library answer (inside.py), without an MPI. StrettoError says why it cannot be loaded.
+
+    It is preloaded into a process of its own, as it is made for: what it keeps per thread is too much to be loaded later.
+    """
+    env = {name: value for name, value in os.environ.items() if not name.startswith("STRETTO_")}
+    env["LD_PRELOAD"] = str(path)
+    command = [sys.executable, "-I", str(Path(__file__).with_name("inside.py"))]
     try:
-        return ctypes.CDLL(str(path), mode=os.RTLD_LAZY | os.RTLD_LOCAL)
-    except OSError as error:
-        raise StrettoError(f"{path} cannot be loaded: {error}") from None
+        done = subprocess.run(
+            command, env=env, input=json.dumps(calls), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+        answers: list[Any] = json.loads(done.stdout) if done.returncode == 0 else []
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise StrettoError(f"{path} cannot be asked: {error}") from None
+    if "cannot be preloaded" in done.stderr or len(answers) != len(calls):
+        raise StrettoError(f"{path} cannot be loaded: {' '.join(done.stderr.split()) or done.returncode}")
+    if None in answers:
+        raise StrettoError(f"{path} is of another version of Stretto: build it with ./dev build, or reinstall Stretto")
+    return answers
+
+
+def any_library() -> Path:
+    """One of the installed ones, where all give the same answer."""
+    for name in LIBRARIES.values():
+        if (folder() / name).is_file():
+            return folder() / name
+    raise StrettoError(f"no preload library in {folder()}: build them with ./dev build, or reinstall Stretto")
 
 
 def settings() -> list[tuple[str, str, str, str]]:
     """The settings table of the library: (name, type, default, help) each."""
-    for abi in LIBRARIES:
-        if (folder() / LIBRARIES[abi]).is_file():
-            return _settings(load(folder() / LIBRARIES[abi]))
-    raise StrettoError(f"no preload library in {folder()}: build them with ./dev build, or reinstall Stretto")
-
-
-def _settings(library: ctypes.CDLL) -> list[tuple[str, str, str, str]]:
-    function = library.stretto_settings
-    function.restype = ctypes.c_char_p
-    text = (function() or b"").decode("utf-8", "replace")
+    (text,) = ask(any_library(), [["stretto_settings"]])
     rows = (line.split("\t") for line in text.splitlines() if line)
     return [(row[0], row[1], row[2], row[3]) for row in rows if len(row) == 4]

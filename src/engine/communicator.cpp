@@ -49,7 +49,7 @@ collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
 }  // namespace
 
 Communicator::Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, Board* shared)
-    : job_(&job), policy_(&policy), board_(board), members_(new (std::nothrow) int[size_t(size)]) {
+    : job_(&job), policy_(&policy), rules_(policy.rules), board_(board), members_(new (std::nothrow) int[size_t(size)]) {
   if (members_) memcpy(members_.get(), members, size_t(size) * sizeof(int));
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
@@ -109,7 +109,7 @@ const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection = select::choose(*policy_->rules, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel,
+  last.selection = select::choose(*rules_, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel,
                                                     job_->arenas().shared(), team_->domains.count()});
   return last.selection;
 }

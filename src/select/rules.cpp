@@ -88,6 +88,30 @@ bool parse_line(string_view word, string_view line, Rule* rule) {
   return parse_algorithm(word, rule);
 }
 
+bool parse_digest(string_view text, uint64_t* value) {
+  *value = 0;
+  for (char c : text) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return false;
+    *value = *value << 4 | uint64_t(digit);
+  }
+  return text.size() == 16;
+}
+
+// What stands after `tuned`: the three digests, in this order.
+bool parse_tuned(string_view line, Rules* rules) {
+  const struct {
+    string_view key;
+    uint64_t* value;
+  } parts[] = {{"build=", &rules->build}, {"machine=", &rules->machine}, {"mpi=", &rules->mpi}};
+  for (const auto& part : parts) {
+    const string_view word = next_word(line);
+    if (!word.starts_with(part.key) || !parse_digest(word.substr(part.key.size()), part.value)) return false;
+  }
+  if (rules->tuned || rules->count != 0) return false;
+  return rules->tuned = next_word(line).empty();
+}
+
 uint64_t hash(const char* text, size_t length) {
   uint64_t h = 0xcbf29ce484222325u;
   for (size_t i = 0; i < length; ++i) h = (h ^ uint8_t(text[i])) * 0x100000001b3u;
@@ -106,8 +130,13 @@ Status parse_rules(const char* text, size_t length, Rules* rules) {
     rest = end == string_view::npos ? string_view{} : rest.substr(end + 1);
     string_view word = next_word(line);
     if (word.empty()) continue;
+    if (word == "tuned") {
+      if (!parse_tuned(line, rules)) return invalid("not what rules were tuned with", number);
+      continue;
+    }
     if (rules->count == Rules::capacity) return invalid("too many rules", number);
     Rule rule;
+    rule.line = number;
     if (!parse_line(word, line, &rule)) return invalid("not a rule", number);
     rules->rows[rules->count++] = rule;
   }

@@ -13,6 +13,8 @@
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
 // whether all ranks have arenas (STRETTO_ARENA=on). domains: FROM..TO, over how many domains (docs/topology.md)
 // the ranks are spread. algorithm: a name from collective/algorithms.hpp, or mpi.
+//
+// A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -34,13 +36,16 @@ struct Rule {
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
   int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI
+  int32_t line = 0;        // of the file
 };
 
 struct Rules {
-  static constexpr int capacity = 256;
+  static constexpr int capacity = 1024;
   Rule rows[capacity];
   int count = 0;
   uint64_t fingerprint = 0;  // equal on two ranks only if their rules are
+  bool tuned = false;        // measured with these:
+  uint64_t build = 0, machine = 0, mpi = 0;
 };
 
 // invalid, detail = line number, when the text does not read as rules.

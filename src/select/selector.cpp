@@ -34,9 +34,9 @@ Selection choose(const Rules& rules, const Facts& facts) {
   for (int i = 0; i < rules.count; ++i) {
     const Rule& rule = rules.rows[i];
     if (!holds(rule, facts)) continue;
-    if (rule.algorithm < 0) break;
+    if (rule.algorithm < 0) return {-1, Reason::mpi_preferred, false, i};
     if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
-    return {with_travel(rule.algorithm, facts.travel), Reason::none, rule.arena > 0 && facts.travel == Travel::by_rules};
+    return {with_travel(rule.algorithm, facts.travel), Reason::none, rule.arena > 0 && facts.travel == Travel::by_rules, i};
   }
   return {-1, Reason::mpi_preferred};
 }

@@ -24,6 +24,7 @@ struct Selection {
   int algorithm = -1;
   Reason reason = Reason::none;
   bool for_arena = false;  // chosen because there are arenas: where no buffer lies in one, the staged form is better
+  int rule = -1;           // the row of the rules that decided; -1: none holds
 };
 
 Selection choose(const Rules& rules, const Facts& facts);

@@ -14,6 +14,7 @@
 #include "shim/context.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
 
 namespace stretto::shim {
@@ -60,14 +61,23 @@ bool all(void* comm, bool own) {
   return mpi().Allreduce(&mine, &least, 1, type, op, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS && least != 0;
 }
 
+// False: the rules that were asked for cannot be used. Measured ones that nobody asked for are done without, in one line.
+bool prepare_rules(const Settings& s, Context& c) {
+  const char* file;
+  const Status status = choose_rules(s.rules, &c.rules, &file);
+  if (status.ok()) return true;
+  char line[24] = "";
+  if (status.code == Code::invalid && status.detail > 0) snprintf(line, sizeof line, ", line %d", status.detail);
+  set_verdict("rules file %.100s%s: %s", file, line, status.what);
+  if (file == s.rules) return false;
+  if (speaks()) log(Level::warning, "rules file %s%s: %s: using the built-in rules", file, line, status.what);
+  use_built_in(&c.rules);
+  return true;
+}
+
 // Rules, kernels and faults as the settings ask. False: the verdict says what is wrong with them.
 bool prepare_policy(const Settings& s, Context& c) {
-  const char* rules = s.rules;
-  Status status = *rules ? select::load_rules(rules, &c.rules)
-                         : select::parse_rules(select::default_rules(), strlen(select::default_rules()), &c.rules);
-  if (!status.ok() && status.code == Code::invalid)
-    return set_verdict("rules file %.100s, line %d: %s", rules, status.detail, status.what), false;
-  if (!status.ok()) return set_verdict("rules file %.100s: %s", rules, status.what), false;
+  if (!prepare_rules(s, c)) return false;
   if (strcmp(s.isa, "auto") != 0 && !kernels::select_isa(s.isa))
     return set_verdict("STRETTO_ISA=%.40s is unknown or not to be had on this CPU", s.isa), false;
   transport::Faults faults;
@@ -146,7 +156,8 @@ bool prepare_mpi(Context& c, const engine::Place& place) {
 void activate(Context& c) {
   pthread_atfork(nullptr, nullptr, forked_child);
   platform::watch_loader();
-  set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
+  set_verdict("accelerating: %d ranks on this node%s%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "",
+              c.rules.tuned ? ", tuned rules" : "");
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);
 }

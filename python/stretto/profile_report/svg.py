@@ -56,6 +56,11 @@ class Drawing:
         if points:
             self._add("path", 'd="' + "".join(f"M{_n(x)} {_n(y)}h0" for x, y in points) + '"', style, tip)
 
+    def curve(self, points: Sequence[tuple[float, float]], style: str, tip: str = "") -> None:
+        """Straight lines from point to point."""
+        if points:
+            self._add("path", 'd="M' + "L".join(f"{_n(x)} {_n(y)}" for x, y in points) + '"', style, tip)
+
     def image(self, x: float, y: float, width: float, height: float, data: str) -> None:
         place = f'x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
         self._add("image", f'{place} preserveAspectRatio="none" href="{data}"', "pixels", "")

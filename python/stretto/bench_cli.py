@@ -1,0 +1,253 @@
+"""The commands that measure: bench and tune. What is heavy is imported when it is needed."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stretto import preload, report
+from stretto.benchmark import program, tables
+from stretto.cli_options import LibraryOption, MpiOption, check_writable, command_after_dashes, write_json, write_text
+from stretto.errors import StrettoError
+
+if TYPE_CHECKING:
+    from stretto.benchmark.model import Point, Results
+
+SHAPES = "balanced, ascending, descending, first-delayed, last-delayed, random, K-late (such as 2-late), half-late"
+
+Sizes = Annotated[
+    str, typer.Option("--sizes", metavar="LIST|A:B:F", help="Bytes of a block: 8,1K,1M, or from A to B by factor F.")
+]
+Budget = Annotated[float, typer.Option("--budget", min=1, metavar="MS", help="Time to spend on a point.")]
+MpiLibrary = Annotated[
+    Path | None, typer.Option("--mpi-library", metavar="FILE", help="The MPI library, where it is not the launcher's.")
+]
+Arena = Annotated[bool | None, typer.Option("--arena/--no-arena", help="Buffers come from an arena that peers read in place.")]
+
+
+def bench(
+    context: typer.Context,
+    collectives: Annotated[list[str] | None, typer.Argument(help="Such as allreduce bcast.")] = None,
+    sizes: Sizes = "8:16M:4",
+    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON too.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", metavar="FILE", help="Draw them: FILE.svg, or FILE.html with the table.")
+    ] = None,
+    arrival: Annotated[str, typer.Option("--arrival", metavar="SHAPE", help=f"Ranks arrive apart: {SHAPES}.")] = "",
+    spread: Annotated[
+        str,
+        typer.Option("--spread", metavar="X,Y", help="Largest delays, as multiples of a balanced call (random: of a message)."),
+    ] = "",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Of random delays and places.")] = 1,
+    permute: Annotated[bool, typer.Option("--permute", help="Another rank is late from call to call.")] = False,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="DIR", help="Ranks arrive as in this profile (stretto profile --trace).")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Without Stretto: the MPI library alone.")] = False,
+    mode: Annotated[str, typer.Option("--mode", help="single, batch, or auto.")] = "auto",
+    budget: Budget = 200,
+    root: Annotated[int, typer.Option("--root", min=0, help="Root of rooted collectives.")] = 0,
+    keep_places: Annotated[bool, typer.Option("--keep-places", help="Leave the ranks where the launcher puts them.")] = False,
+    arena: Arena = None,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+    mpi_library: MpiLibrary = None,
+) -> None:
+    """Measure collectives, Stretto's against the MPI library's own: stretto bench allreduce -- mpirun -n 4.
+
+    The launcher's command ends before the program, which Stretto brings. All ranks run on one node.
+    """
+    command = command_after_dashes(context, None, "bench")
+    check_writable(output)
+    check_writable(picture)
+    _check_picture(picture)
+    if replay and arrival:
+        raise StrettoError("--arrival and --replay exclude one another")
+    if spread and not arrival:
+        raise StrettoError("--spread needs --arrival")
+    unknown = [name for name in collectives or [] if name not in program.COLLECTIVES]
+    if unknown:
+        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
+    words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
+    words += ["--collectives", ",".join(collectives)] if collectives else []
+    words += ["--keep-places"] if keep_places else []
+    words += ["--plain"] if plain else []
+    if arrival:
+        words += ["--arrival", arrival, "--seed", str(seed), *(["--spreads", spread] if spread else [])]
+        words += ["--permute"] if permute else []
+    choice = program.Choice(mpi and mpi.value, library, arena, plain, mpi_library)
+    with tempfile.TemporaryDirectory(prefix="stretto-replay-") as folder:
+        if replay:
+            words += ["--delays", str(_delays(replay, command, collectives or [], Path(folder)))]
+        printed: list[str] = []
+        results = program.run(command, choice, words, _printer(printed))
+    _finish(results, printed, output, picture, plain)
+
+
+def _check_picture(picture: Path | None) -> None:
+    if picture and picture.suffix not in (".svg", ".html"):
+        raise StrettoError(f"{picture}: a picture is a .svg or a .html file")
+
+
+def ranks_of(command: Sequence[str]) -> int:
+    """How many ranks a launcher's command asks for. StrettoError: it does not say."""
+    for word, value in itertools.pairwise(command):
+        if word in ("-n", "-np", "--n", "--np", "-c", "--ntasks") and value.isdigit():
+            return int(value)
+    raise StrettoError("the launcher's command does not tell the number of ranks (-n N)")
+
+
+def _delays(profile: Path, command: Sequence[str], collectives: Sequence[str], folder: Path) -> Path:
+    from stretto.benchmark import replay
+
+    rows = replay.delays(profile, ranks_of(command), collectives[0] if len(collectives) == 1 else "")
+    path = folder / "delays"
+    replay.write(path, rows)
+    report.say(f"{len(rows)} recorded calls are replayed, of which the median spread is {_spread(rows)}")
+    return path
+
+
+def _spread(rows: Any) -> str:
+    import numpy as np
+
+    return report.seconds(float(np.median(rows.max(axis=1))) * 1e-9)
+
+
+def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
+    """Prints each line as it comes, and a header before each collective."""
+    shown: set[str] = set()
+
+    def show(results: Results, point: Point | None) -> None:
+        lines: list[str] = []
+        if point is None:
+            skipped = results.skipped[-1:] if shown else []
+            lines += [f"{one['collective']} of {one['bytes']} bytes: {one['why']}" for one in skipped]
+            lines += [] if shown or results.points else [tables.setup_line(results.setup)]
+        else:
+            lines += [] if point.collective in shown else [tables.header(point)]
+            shown.add(point.collective)
+            lines.append(tables.row(point))
+        for line in lines:
+            printed.append(line)
+            print(line, flush=True)
+
+    return show
+
+
+def _tuning_printer(results: Results, point: Point | None) -> None:
+    from stretto.benchmark.choosing import measured
+
+    if point is not None:
+        print(f"{point.collective:<21}{measured(point)}", flush=True)
+    elif not results.points and not results.skipped:
+        print(tables.setup_line(results.setup), flush=True)
+
+
+def _finish(results: Results, printed: list[str], output: Path | None, picture: Path | None, plain: bool) -> None:
+    write_json(output, results.as_json())
+    if picture:
+        from stretto.benchmark import pictures
+
+        text = pictures.as_svg(results) if picture.suffix == ".svg" else pictures.as_html(results, printed)
+        if text:
+            write_text(picture, text)
+        else:
+            report.say(f"too little was measured to draw anything: {picture} is not written")
+    if not plain and not results.accelerating:
+        report.say(f"Stretto did not take part ({results.setup.get('why', '')}): both columns are the MPI library")
+    if results.wrong:
+        raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points", 1)
+
+
+def tune(
+    context: typer.Context,
+    collectives: Annotated[
+        list[str] | None, typer.Argument(help="Such as allreduce bcast; with --explain: one, and a size.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Tell what will run and why: --explain allreduce 64K.")] = False,
+    ranks: Annotated[int, typer.Option("-n", "--ranks", min=0, help="With --explain: ranks on this node (0: one per CPU).")] = 0,
+    sizes: Sizes = "8:16M:2",
+    budget: Budget = 300,
+    output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write the rules there.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and print the rules, write none.")] = False,
+    results_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the measurements as JSON too.")
+    ] = None,
+    arena: Arena = None,
+    mpi: MpiOption = None,
+    library: LibraryOption = None,
+    mpi_library: MpiLibrary = None,
+) -> None:
+    """Measure every algorithm, and the MPI library's own, and choose by that from now on: stretto tune -- mpirun -n 4.
+
+    The launcher's command ends before the program, which Stretto brings. Tune once for each number of ranks that matters.
+    """
+    if explain:
+        return _explain(context, collectives or [], ranks, bool(arena), library)
+    command = command_after_dashes(context, None, "tune")
+    return _tune(
+        command,
+        collectives or [],
+        _Tuning(sizes, budget, output, dry_run, results_file, bool(arena)),
+        _choice(mpi, library, arena, mpi_library),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Tuning:
+    sizes: str
+    budget: float
+    output: Path | None
+    dry_run: bool
+    json: Path | None
+    arena: bool
+
+
+def _choice(mpi: Any, library: Path | None, arena: bool | None, mpi_library: Path | None) -> program.Choice:
+    """The built-in rules hold meanwhile, so that an earlier file, good or bad, does not matter."""
+    return program.Choice(mpi and mpi.value, library, arena, False, mpi_library, (("STRETTO_RULES", "builtin"),))
+
+
+def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: program.Choice) -> None:
+    from stretto.benchmark import tuning
+    from stretto.benchmark.chooser import Chooser
+
+    check_writable(wanted.json)
+    chooser = Chooser(choice.library or preload.any_library())
+    names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
+    words = ["--collectives", ",".join(names), "--sizes", wanted.sizes, "--budget", f"{wanted.budget:g}", "--candidates"]
+    results = program.run(command, choice, words, _tuning_printer)
+    write_json(wanted.json, results.as_json())
+    if results.wrong:
+        raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points: no rules are written", 1)
+    tuned = tuning.tune(results, chooser.built_in, wanted.arena, wanted.output, datetime.date.today())
+    print("\n".join(tuning.summary(results)))
+    if wanted.dry_run:
+        print(tuned.text)
+        return
+    tuning.write(tuned)
+    report.say(f"rules written to {tuned.path}" + ("" if wanted.output else "; jobs use them from now on"))
+
+
+def _explain(context: typer.Context, words: list[str], ranks: int, arena: bool, library: Path | None) -> None:
+    from stretto.benchmark import explain as explaining
+    from stretto.benchmark.chooser import Chooser, Question
+
+    if len(words) not in (1, 2) or context.obj:
+        raise StrettoError("write stretto tune --explain COLLECTIVE SIZE [-n RANKS], such as --explain allreduce 64K -n 4")
+    cpus = len(os.sched_getaffinity(0))
+    number = ranks or max(cpus, 2)
+    size = explaining.parse_bytes(words[1]) if len(words) == 2 else 0
+    question = Question(words[0], size, number, number > cpus, arena)
+    print("\n".join(explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)))
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"bench": bench, "tune": tune}

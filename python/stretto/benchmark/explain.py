@@ -1,0 +1,93 @@
+"""Which algorithm will run, by which rule of which file, and what was measured there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from stretto.benchmark.chooser import Chooser, Question
+from stretto.benchmark.rules_file import about_of, header_fields, header_of
+from stretto.errors import StrettoError
+from stretto.wording import size
+
+_BYTES = re.compile(r"(\d+)([KMG]?)i?B?$", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> int:
+    """64K, 1M, 8: powers of 1024."""
+    match = _BYTES.match(text)
+    if not match:
+        raise StrettoError(f"{text} is no size: write 8, 64K or 1M")
+    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
+
+
+def explain(chooser: Chooser, question: Question, environment: Mapping[str, str], cpus: int) -> list[str]:
+    """The answer, in lines. A file that would be refused is named, with the reason."""
+    crowded = f", more than the {cpus} CPUs" if question.crowded else f" on {cpus} CPUs"
+    lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}" + _arena(question)]
+    setting = environment.get("STRETTO_RULES", "")
+    if setting and setting != "builtin":
+        return lines + _by_file(chooser, question, Path(setting), "any MPI")
+    files = [] if setting else _tuned_files(chooser)
+    for path in files:
+        about = about_of(_read(path)).rpartition("; ")[2] or path.name
+        lines += _by_file(chooser, question, path, about)
+    other = "any other MPI" if files else "any MPI"
+    return lines + _answer(chooser, question, None, other, "the built-in rules")
+
+
+def _arena(question: Question) -> str:
+    return ", with arenas" if question.arena else ""
+
+
+def _tuned_files(chooser: Chooser) -> list[Path]:
+    path, machine = chooser.tuned_path, header_fields(chooser.header).get("machine", "")
+    return sorted(path.parent.glob(f"{machine}-*.rules")) if path and machine else []
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise StrettoError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _by_file(chooser: Chooser, question: Question, path: Path, under: str) -> list[str]:
+    text = _read(path)
+    refused = why_refused(header_of(text), chooser.header)
+    if refused:
+        return [f"  under {under}: {path} is refused: {refused}"]
+    try:
+        return _answer(chooser, question, text, under, str(path))
+    except StrettoError as error:
+        return [f"  under {under}: {path} is refused: {error}"]
+
+
+def why_refused(header: str, own: str) -> str:
+    """As a job would say; what the file says of its MPI is taken as it is."""
+    found, here = header_fields(header), header_fields(own)
+    if found and found.get("build") != here.get("build"):
+        return "measured with another build of Stretto; run stretto tune again"
+    if found and found.get("machine") != here.get("machine"):
+        return "measured on another machine; run stretto tune on this one"
+    return ""
+
+
+def _answer(chooser: Chooser, question: Question, text: str | None, under: str, source: str) -> list[str]:
+    answer = chooser.explain(text, question)
+    runs = "the MPI library" if answer.algorithm == "mpi" else answer.algorithm
+    lines = [f"  under {under}: {runs}"]
+    if not answer.line:
+        return [*lines, f"      no rule of {source} holds"]
+    written = (text if text is not None else chooser.built_in).splitlines()
+    lines.append(f"      line {answer.line} of {source}: {' '.join(written[answer.line - 1].split())}")
+    return lines + [f"      {one}" for one in _measured_above(written, answer.line - 1)]
+
+
+def _measured_above(written: Sequence[str], place: int) -> list[str]:
+    found: list[str] = []
+    while place > 0 and written[place - 1].startswith("#   "):
+        place -= 1
+        found.append("measured " + written[place].removeprefix("#   "))
+    return found[::-1]

@@ -1,0 +1,146 @@
+"""Runs the benchmark program on the ranks, and hands on what it writes while it runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from stretto import job, preload, session
+from stretto.benchmark.model import Point, Results
+from stretto.errors import StrettoError
+from stretto.launchers import Launcher, identify
+
+PROGRAMS = {
+    "ompi": "stretto-bench-ompi",
+    "ompi4": "stretto-bench-ompi",
+    "mpich": "stretto-bench-mpich",
+    "abi": "stretto-bench-abi",
+}
+SONAMES = {
+    "ompi": ("libmpi.so.40",),
+    "ompi4": ("libmpi.so.40",),
+    "mpich": ("libmpi.so.12", "libmpich.so.12"),
+    "abi": ("libmpi_abi.so.1", "libmpi_abi.so.0"),
+}
+# What the program can measure (src/bench/collectives.cpp).
+COLLECTIVES = (
+    *("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"),
+    *("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"),
+)
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Of the MPI, where the launcher does not tell; of the library that is measured; whether with Stretto at all."""
+
+    abi: str | None = None
+    library: Path | None = None  # the preload
+    arena: bool | None = None
+    plain: bool = False
+    mpi_library: Path | None = None
+    settings: tuple[tuple[str, str], ...] = ()  # more variables for the ranks
+
+
+def find_program(abi: str, beside: Path | None = None) -> Path:
+    """The benchmark program of an ABI, beside a preload library or installed. StrettoError where it is not."""
+    for folder in (beside.parent if beside else preload.folder(), preload.folder()):
+        path = folder / PROGRAMS[abi]
+        if path.is_file():
+            return path
+    raise StrettoError(f"{preload.folder() / PROGRAMS[abi]} is missing: build it with ./dev build, or reinstall Stretto")
+
+
+def find_mpi(launcher: Path, abi: str) -> str:
+    """The MPI library that belongs to a launcher: below the same prefix, or the name by which the loader finds it."""
+    prefixes = [Path(launcher).parent.parent, Path(os.path.realpath(launcher)).parent.parent]
+    for prefix in dict.fromkeys(prefixes):
+        folders = [prefix / "lib", prefix / "lib64", *sorted((prefix / "lib").glob("*-linux-gnu"))]
+        for path in (folder / name for folder in folders for name in SONAMES[abi]):
+            if path.exists():
+                return str(path)
+    return SONAMES[abi][0]
+
+
+def plain_abi(launcher: Launcher, chosen: str | None) -> str:
+    abi = chosen or launcher.abi
+    if not abi:
+        raise StrettoError("which MPI is meant cannot be told from the launcher: add --mpi ompi|ompi4|mpich|abi")
+    return abi
+
+
+def run(
+    command: Sequence[str], choice: Choice, arguments: Sequence[str], show: Callable[[Results, Point | None], None]
+) -> Results:
+    """Measures with `command` (a launcher and its options, no program). `show` is told of every line while the program runs.
+
+    StrettoError: the launcher or the program failed, or a result was wrong.
+    """
+    launcher = identify(command[0])
+    abi = plain_abi(launcher, choice.abi)
+    beside = choice.library.resolve() if choice.library else None
+    words = [str(find_program(abi, beside)), "--mpi", str(choice.mpi_library or find_mpi(launcher.path, abi)), *arguments]
+    results = Results([*command])
+    with tempfile.TemporaryDirectory(prefix="stretto-bench-") as folder:
+        lines = Path(folder) / "lines.json"
+        whole = [*command, *words, "--json", str(lines)]
+        outcome = _execute(launcher, whole, replace(choice, abi=abi), _Follower(lines, results, show))
+    if outcome.exit_code:
+        raise StrettoError(f"the benchmark ended with exit code {outcome.exit_code}", outcome.exit_code)
+    if not results.setup:
+        raise StrettoError("the benchmark wrote no results: does the launcher's command start the program on this machine?")
+    return results
+
+
+def _execute(launcher: Launcher, whole: list[str], choice: Choice, follower: _Follower) -> job.Outcome:
+    if not choice.plain:
+        plan = session.plan(whole, "on", choice.abi, choice.library, choice.arena)
+        whole = replace(plan, settings={**plan.settings, **dict(choice.settings)}).rewritten(None)
+    with follower:
+        return job.run(launcher.path, whole, os.environ)
+
+
+class _Follower:
+    """Reads the program's lines as they come. What goes wrong in it is raised when it ends."""
+
+    def __init__(self, path: Path, results: Results, show: Callable[[Results, Point | None], None]) -> None:
+        self._path, self._results, self._show = path, results, show
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._read = 0
+        self._error: StrettoError | None = None
+
+    def __enter__(self) -> _Follower:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _follow(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # they are the main thread's
+        try:
+            while not self._done.wait(_POLL_SECONDS):
+                self._take()
+            self._take()
+        except StrettoError as error:
+            self._error = error
+
+    def _take(self) -> None:
+        if not self._path.exists():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            text = file.read()
+        complete = text.rfind(b"\n") + 1
+        self._read += complete
+        for line in text[:complete].decode("utf-8", "replace").splitlines():
+            self._show(self._results, self._results.take(line))

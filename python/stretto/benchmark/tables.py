@@ -1,0 +1,72 @@
+"""The results as rows of text, one as soon as it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stretto.benchmark.model import LIBRARY, PROGRAM, Point
+from stretto.wording import clean, digits
+
+NONE = "-"
+
+
+def setup_line(setup: dict[str, Any]) -> str:
+    library = clean(setup.get("library", "")).split(",")[0]
+    cores = f"{setup.get('ranks')} ranks on {setup.get('cores')} cores"
+    pinned = ", one each" if setup.get("pinned") else ", taking turns" if setup.get("crowded") else ""
+    stretto = setup.get("stretto")
+    state = f"Stretto {stretto} {clean(setup.get('why', ''))}" if stretto else "without Stretto"
+    return f"# {library}, {cores}{pinned}, {setup.get('clock')}; {state}"
+
+
+def number(value: float | None) -> str:
+    return NONE if value is None else digits(value)
+
+
+def names(point: Point) -> tuple[str, ...]:
+    """Of the sides, as the header has them."""
+    shown = {PROGRAM: "Stretto", LIBRARY: "MPI"} if LIBRARY in point.sides else {PROGRAM: "MPI"}
+    return tuple(shown.get(side, side) for side in point.sides)
+
+
+def header(point: Point) -> str:
+    both = LIBRARY in point.sides and PROGRAM in point.sides
+    cells = [point.collective, "bytes"]
+    if point.shape:
+        cells += ["delay", "waiting"]
+        for name in names(point):
+            cells += [f"{name} us", "x bound"]
+    else:
+        for name in names(point):
+            cells += [f"{name} us", "p10"]
+    cells += ["ratio"] if both else []
+    return _row([*cells, "bound us" if point.shape else "floor us", "samples"])
+
+
+def row(point: Point) -> str:
+    both = LIBRARY in point.sides and PROGRAM in point.sides
+    cells = [pattern(point) if point.shape else "", str(point.bytes)]
+    if point.shape:
+        cells += [number(point.spread * point.unit) if point.unit else NONE, number(point.waiting)]
+    for side in point.sides:
+        cells += [number(point.median(side)), _over(point.median(side), point.bound) if point.shape else _p10(point, side)]
+    cells += [number(point.ratio)] if both else []
+    cells += [number(point.bound if point.shape else point.floor), str(point.samples)]
+    return _row(cells) + ("  WRONG RESULTS" if point.wrong else "")
+
+
+def pattern(point: Point) -> str:
+    return point.shape if not point.spread or not point.unit else f"{point.shape} x{point.spread:g}"
+
+
+def _over(value: float | None, bound: float) -> str:
+    return digits(value / bound) if value is not None and bound > 0 else NONE
+
+
+def _p10(point: Point, side: str) -> str:
+    return number(point.sides[side].get("p10_us"))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"{cells[0]:<20}" + "".join(f"{cell:>11}" for cell in cells[1:])

@@ -1,0 +1,51 @@
+// The start line: a barrier that is not the measured library's, with one start time for all, so that what is compared starts
+// alike and nothing of the library is in motion when it does. One node only.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "bench/mpi.hpp"
+
+namespace stretto::bench {
+
+struct alignas(128) StartLineShared {
+  alignas(128) std::atomic<uint32_t> arrived;
+  alignas(128) std::atomic<uint32_t> generation;
+  std::atomic<uint64_t> start;   // the tick at which all go
+  std::atomic<uint32_t> halted;  // the generation that is called off; naming it, a slow rank cannot take it for its own
+  alignas(128) std::atomic<uint32_t> there;
+  alignas(128) std::atomic<uint32_t> back;
+};
+
+class StartLine {
+ public:
+  // Collective over MPI_COMM_WORLD. `crowded`: ranks outnumber the cores, so those that wait sleep. Null, or what is wrong.
+  const char* open(const Mpi& mpi, int rank, int ranks, bool crowded);
+  void close();
+
+  // Waits for all ranks, and then until `delay_ns` after the common start. True: go, *planned is when this rank was to arrive and
+  // *start the common start, in ticks. False: the race is called off, on all ranks alike.
+  bool wait(double delay_ns, uint64_t* planned, uint64_t* start);
+  bool wait() {
+    uint64_t planned, start;
+    return wait(0, &planned, &start);
+  }
+
+  // Calls off the next race: the one for which this rank comes to the line next. By one rank.
+  void halt();
+
+  // What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of
+  // many tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank.
+  double hop_ns();
+
+ private:
+  const char* share(const Mpi& mpi);
+  void await_generation_after(uint32_t generation) const;
+  void sleep_until(uint64_t tick) const;
+
+  StartLineShared* shared_ = nullptr;
+  int rank_ = 0, ranks_ = 1;
+  bool crowded_ = false;
+};
+
+}  // namespace stretto::bench
