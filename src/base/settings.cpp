@@ -35,6 +35,9 @@ constexpr SettingRow rows[] = {
      "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
+    {"STRETTO_NODES", "off|auto|promised", "auto",
+     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs Stretto"},
+    {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -130,6 +133,12 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 17:
       break;  // read by libstretto_arena.so alone
+    case 18:
+      s->nodes = value;
+      break;
+    case 19:
+      s->meeting = value;
+      break;
   }
 }
 
@@ -174,7 +183,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 // Only what changes the ranks' common decisions: not the log level, the record, the profile or the job's name.
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  for (const char* text : {s.transport, s.wait, s.fault, s.nodes}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }

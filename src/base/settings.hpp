@@ -30,6 +30,8 @@ struct Settings {
   uint64_t iteration_calls = 0;
   const char* nccl_next_plugin = "";
   bool arena = false;
+  const char* nodes = "auto";
+  const char* meeting = "";
 };
 
 struct SettingRow {

@@ -32,6 +32,8 @@ struct Request {
   const void* input = nullptr;  // this rank's contribution; equal to `output` when in place
   void* output = nullptr;       // where the result goes; null on ranks that get none
   UserOp user;                  // for Op::user
+  bool ordered = false;         // a user's op that does not commute
+  const void* host = nullptr;   // the call in the host's terms, for stages that it does itself
 
   size_t bytes() const { return count * element; }
 };

@@ -6,16 +6,19 @@
 //     allreduce     bytes=0..1072                flat
 //     allreduce     bytes=..16K ranks=2..3       gather
 //     allreduce     crowded=no bytes=64M..       mpi
+//     allreduce     nodes=2.. bytes=64K..        leaders
 //
 // collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers
 // of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no, whether all
-// ranks have arenas (STRETTO_ARENA=on). algorithm: a name from collective/algorithms.hpp, or mpi.
+// ranks have arenas (STRETTO_ARENA=on). nodes: FROM..TO, how many nodes the
+// communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for
+// nodes=2.., from collective/hierarchy/rows.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "base/status.hpp"
-#include "collective/algorithms.hpp"
+#include "collective/hierarchy/rows.hpp"
 
 namespace stretto::select {
 
@@ -28,9 +31,10 @@ struct Interval {
 struct Rule {
   collective::Kind kind = collective::Kind::barrier;
   Interval bytes, ranks;
+  Interval nodes{1, 1};
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
-  int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI
+  int16_t algorithm = -1;  // row of collective/hierarchy/rows.hpp; -1: MPI
 };
 
 struct Rules {

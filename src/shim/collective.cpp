@@ -9,6 +9,7 @@
 #include "shim/handles.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nodes.hpp"
 #include "shim/operands.hpp"
 #include "shim/staging.hpp"
 #include "trace/stopwatch.hpp"
@@ -37,9 +38,12 @@ struct Remembered {
 constexpr size_t remembered_slots = 16;
 thread_local Remembered remembered[remembered_slots];
 
+// members[r]: the job's member that is rank r; many_nodes, for all ranks alike, where some are not on this node.
 Reason members_of(MPI_Comm comm, int size, int* members) {
   Context& c = context();
+  if (size > c.job.local_size()) return Reason::many_nodes;
   int ranks[collective::max_team], world_ranks[collective::max_team];
+  if (size > collective::max_team) return Reason::many_ranks;
   for (int r = 0; r < size; ++r) ranks[r] = r;
   MPI_Group group;
   if (mpi().Comm_group(comm, &group) != MPI_SUCCESS) return Reason::invalid_arguments;
@@ -62,8 +66,8 @@ Communicator* make(MPI_Comm comm) {
   mpi().Comm_size(comm, &size);
   mpi().Comm_rank(comm, &rank);
   if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
-  if (size > collective::max_team) return new (std::nothrow) Communicator(Reason::many_ranks);
   Reason reason = members_of(comm, size, members);
+  if (reason == Reason::many_nodes) return make_across_nodes(comm, size, rank);
   if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
   return Communicator::create(c.job, c.policy, members, size, rank, &comm);
 }
@@ -107,7 +111,7 @@ struct Entry {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = find(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    return communicator->reason() == Reason::none || decline(call, communicator->reason());
+    return !communicator->declines() || decline(call, communicator->reason());
   }
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
@@ -122,6 +126,10 @@ struct Entry {
     if (!status.ok()) call.code = report(status, comm);
   }
   void give_up(int code, MPI_Comm comm, Call& call) {
+    if (communicator->spans_nodes()) {
+      log(Level::error, "this rank cannot take part in a collective over several nodes: ending the job");
+      return end_job(comm, call.code = code);
+    }
     communicator->abandon();
     log(Level::error, "this rank cannot take part in a collective (%s): all collectives on this communicator fail from now on",
         code == MPI_ERR_NO_MEM ? "no memory" : "its buffers cannot be read");
@@ -173,6 +181,9 @@ Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
   if (is_no_reduction(op)) return Reason::invalid_arguments;
   request->op = kernels::Op::user;
   request->element = layout.size;
+  int commutes = 1;
+  mpi().Op_commutative(op, &commutes);
+  request->ordered = !commutes;
   return Reason::none;
 }
 
@@ -276,6 +287,8 @@ bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& cal
   Reason reason;
   if (r.count < 0 || !describe_operands(r.type, r.op, &layout, &request, &reason))
     return decline(call, Reason::invalid_arguments);
+  const HostOperands host{r.type, r.op};
+  request.host = &host;
   request.count = size_t(r.count);
   call.bytes = request.count * layout.size;
   if (reason != Reason::none) return decline(call, reason);
