@@ -93,10 +93,10 @@ class Rail final : public collective::Links {
                                    root, comm_));
   }
 
-  Status reduce(const Request& request, void* vector, void* result, size_t count, int root) override {
-    const void* own = rank_ == root && vector == result ? MPI_IN_PLACE : vector;
-    return status_of(
-        mpi().Reduce(own, rank_ == root ? result : nullptr, int(count), operands(request).type, operands(request).op, root, comm_));
+  Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
+    const void* own = rank_ == root ? MPI_IN_PLACE : vector;
+    return status_of(mpi().Ireduce(own, vector, int(count), operands(request).type, operands(request).op, root, comm_,
+                                   &requests_[slot]));
   }
   Status start_allreduce(const Request& request, void* vector, size_t count, int slot) override {
     return status_of(mpi().Iallreduce(MPI_IN_PLACE, vector, int(count), operands(request).type, operands(request).op, comm_,

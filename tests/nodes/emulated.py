@@ -179,7 +179,7 @@ def on_launch_host(nodes: Network, command: list[str]) -> list[str]:
 
 
 def launch(family: str, launcher: str, nodes: Network, ranks: list[int], program: list[str], by_node: bool = False) -> list[str]:
-    """The launcher's command for ranks[i] ranks on node i; one node after the other, or in turn."""
+    """The launcher's command for ranks[i] ranks on node i; one node after the other, or in turn (MPICH: as many on each)."""
     hosts = ",".join(f"n{i}:{n}" for i, n in enumerate(ranks))
     total = str(sum(ranks))
     if family == "openmpi":
@@ -190,10 +190,9 @@ def launch(family: str, launcher: str, nodes: Network, ranks: list[int], program
             "--mca", "pml", "ob1", "--mca", "btl", "self,sm,tcp", "--mca", "btl_tcp_if_include", nodes.subnet,
             "--mca", "mpi_yield_when_idle", "1", "--mca", "op", "^avx", "--mca", "osc", "^ucx", *program,
         ]  # fmt: skip
-    if by_node:
-        hosts = ",".join(f"n{i}:1" for turn in range(max(ranks)) for i, n in enumerate(ranks) if turn < n)
+    order = ["-ppn", "1"] if by_node else []
     return [
-        launcher, "-launcher", "ssh", "-launcher-exec", str(nodes.agent), "-localhost", "head", "-hosts", hosts,
+        launcher, "-launcher", "ssh", "-launcher-exec", str(nodes.agent), "-localhost", "head", "-hosts", hosts, *order,
         "-n", total, "-genv", "UCX_NET_DEVICES", "eth0", *program,
     ]  # fmt: skip
 

@@ -87,19 +87,17 @@ Status allreduce_across(Cluster& cluster, const Request& request, char* vector, 
   return cluster.links->allgather_blocks(parts.blocks());
 }
 
-Status reduce_across(Cluster& cluster, const Request& request, char* vector, char* result, size_t n, int root) {
+Status reduce_across(Cluster& cluster, const Request& request, char* vector, size_t n, int root) {
   size_t bytes = n * request.element;
   bool is_root = cluster.place.node == root;
   if (whole_pays(cluster, bytes)) {
     STRETTO_TRY(cluster.links->gather(vector, cluster.room(), bytes, root));
-    if (is_root) combine_room(cluster, request, n, result);
+    if (is_root) combine_room(cluster, request, n, vector);
     return Status::good();
   }
   Parts parts(cluster, request, vector, n);
   STRETTO_TRY(parts.reduce_scatter());
-  STRETTO_TRY(cluster.links->gather_blocks(parts.blocks(), root));
-  if (is_root && result != vector) memcpy(result, vector, bytes);
-  return Status::good();
+  return cluster.links->gather_blocks(parts.blocks(), root);
 }
 
 }  // namespace stretto::collective

@@ -13,8 +13,8 @@ size_t slice_most(const Cluster& cluster);
 // by one exchange, then allgather (2 (N-1)/N m bytes).
 Status allreduce_across(Cluster& cluster, const Request& request, char* vector, size_t n);
 
-// The same to one node, `root`, whose leader has the result in `result`. Gathered whole (m bytes leave each other node) or, large
+// The same to one node, `root`: its leader has the result, the others' vectors are undefined. Gathered whole (m bytes leave each other node) or, large
 // and among more than two, reduced by parts that are then gathered.
-Status reduce_across(Cluster& cluster, const Request& request, char* vector, char* result, size_t n, int root);
+Status reduce_across(Cluster& cluster, const Request& request, char* vector, size_t n, int root);
 
 }  // namespace stretto::collective

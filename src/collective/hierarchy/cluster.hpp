@@ -33,7 +33,7 @@ class Links {
   virtual Status gather_blocks(const Blocks& blocks, int root) = 0;  // the same to one node
 
   // MPI's own arithmetic, with the datatype and operation of the call (request.host).
-  virtual Status reduce(const Request& request, void* vector, void* result, size_t count, int root) = 0;
+  virtual Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) = 0;  // in place
   virtual Status start_allreduce(const Request& request, void* vector, size_t count, int slot) = 0;
   virtual Status start_bcast(void* data, size_t bytes, int root, int slot) = 0;
   virtual Status finish(int slot) = 0;

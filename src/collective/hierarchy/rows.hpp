@@ -16,6 +16,7 @@ Status bcast_pipelined(Cluster& cluster, const Request& request);
 
 Status reduce_leader(Cluster& cluster, const Request& request);
 Status reduce_rsa(Cluster& cluster, const Request& request);
+Status reduce_pipelined(Cluster& cluster, const Request& request);
 
 Status allreduce_leader(Cluster& cluster, const Request& request);
 Status allreduce_rsa(Cluster& cluster, const Request& request);
@@ -34,6 +35,7 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"pipelined", Kind::bcast, bcast_pipelined},
     {"leader", Kind::reduce, reduce_leader},
     {"rsa", Kind::reduce, reduce_rsa},
+    {"pipelined", Kind::reduce, reduce_pipelined},
     {"leader", Kind::allreduce, allreduce_leader},
     {"rsa", Kind::allreduce, allreduce_rsa},
     {"leaders", Kind::allreduce, allreduce_leaders},
