@@ -40,6 +40,7 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "trace": 1,
     "preload": 1,
     "running": 1,
+    "meeting": 1,
     "cli_options": 1,
     "analysis": 2,
     "launchers": 2,

@@ -188,7 +188,7 @@ def execute(plan: session.Plan, options: Options, folder: Path) -> job.Outcome:
     """Runs the job; its ranks leave their files in `folder`."""
     facts = facts_before(plan, options)
     with _described(folder, facts):
-        outcome = job.run(plan.launcher.path, plan.rewritten(folder), os.environ)
+        outcome = plan.run(folder)
     with contextlib.suppress(StrettoError):  # a full disk: the traces tell nearly as much, and the exit code must be kept
         _write_job(folder, facts | {"wall_seconds": outcome.wall_seconds, "exit_code": outcome.exit_code})
     return outcome

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stretto import analysis, job, preload, programs
+from stretto import analysis, job, meeting, preload, programs
 from stretto.errors import StrettoError
 from stretto.launchers import Launcher, Style, identify
 from stretto.rewrite import rewrite
@@ -29,8 +30,11 @@ class Plan:
     settings: dict[str, str] = field(default_factory=dict)  # more variables for the ranks
     arena: Path | None = None  # the arena's library, where it is asked for
 
-    def rewritten(self, record_folder: Path | None) -> list[str]:
-        others = {"STRETTO_JOB": self.job_id, "STRETTO_ACCELERATE": self.accelerate, **self.settings}
+    def rewritten(self, record_folder: Path | None, meeting_at: str = "") -> list[str]:
+        """The command line as it is run. `meeting_at`: where the nodes of the job meet."""
+        others = {**self._inherited(), "STRETTO_JOB": self.job_id, "STRETTO_ACCELERATE": self.accelerate, **self.settings}
+        if meeting_at:
+            others["STRETTO_MEETING"] = meeting_at
         if record_folder is not None:
             others["STRETTO_RECORD_DIR"] = str(record_folder)
         if self.arena is not None:
@@ -38,6 +42,18 @@ class Plan:
         arena = [self.arena] if self.arena is not None else []
         libraries = [str(path) for path in (self.library, *arena, *self.more_libraries)]
         return rewrite(self.launcher.style, self.command, libraries, others, os.environ)
+
+    def _inherited(self) -> dict[str, str]:
+        """The user's settings, which Open MPI does not take to other nodes by itself; all nodes must have the same."""
+        if self.launcher.style is not Style.OPENMPI:
+            return {}
+        return {name: value for name, value in os.environ.items() if name.startswith("STRETTO_")}
+
+    def run(self, folder: Path) -> job.Outcome:
+        """Runs the job to its end, with its records in `folder`."""
+        off = self.accelerate == "off" or os.environ.get("STRETTO_NODES") == "off"
+        with contextlib.nullcontext("") if off else meeting.held(self.job_id) as addresses:
+            return job.run(self.launcher.path, self.rewritten(folder, addresses), os.environ)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +117,6 @@ def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:
 def execute(chosen: Plan) -> Result:
     """Runs the job and reads what its ranks left, also when they were killed."""
     with job.record_folder() as folder:
-        outcome = job.run(chosen.launcher.path, chosen.rewritten(folder), os.environ)
+        outcome = chosen.run(folder)
         records, problems = analysis.read_folder(folder)
     return Result(chosen, outcome, analysis.summarise(records, problems, outcome.end_ns))

@@ -43,6 +43,9 @@ constexpr SettingRow rows[] = {
     {"STRETTO_ORDER", "ranks|domains", "ranks",
      "order of reductions: by rank alone, or the ranks of each domain first where that is faster (rounding may differ)"},
     {"STRETTO_READERS", "count", "4", "most ranks that read one rank's buffer at a time by cross-memory attach; 0: no limit"},
+    {"STRETTO_NODES", "off|auto|promised", "auto",
+     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs Stretto"},
+    {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -150,6 +153,12 @@ void assign(int row, const char* value, Settings* s) {
     case 21:
       parse_count(value, &s->readers);
       break;
+    case 22:
+      s->nodes = value;
+      break;
+    case 23:
+      s->meeting = value;
+      break;
   }
 }
 
@@ -194,7 +203,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 // Only what changes the ranks' common decisions: not the log level, the record, the profile or the job's name.
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (const char* text : {s.transport, s.wait, s.fault, s.domain, s.order}) hash = mix(hash, text);
+  for (const char* text : {s.transport, s.wait, s.fault, s.domain, s.order, s.nodes}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
   hash = (hash ^ s.readers) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;

@@ -34,6 +34,8 @@ struct Settings {
   const char* domain = "numa";
   const char* order = "ranks";
   uint64_t readers = 4;
+  const char* nodes = "auto";
+  const char* meeting = "";
 };
 
 struct SettingRow {

@@ -64,6 +64,8 @@ struct Request {
   const void* input = nullptr;  // this rank's contribution; equal to `output` when in place
   void* output = nullptr;       // where the result goes; null on ranks that get none
   UserOp user;                  // for Op::user
+  bool ordered = false;         // a user's op that does not commute
+  const void* host = nullptr;   // the call in the host's terms, for stages that it does itself
   // What this rank gives: one piece where all get the same, else one for each rank, itself included; null: it gives nothing.
   // Of reduce_scatter, the blocks of the input.
   const Piece* gives = nullptr;

@@ -6,6 +6,7 @@
 
 #include "collective/patterns/direct.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"
 #include "trace/stopwatch.hpp"
 #include "transport/shm/shm.hpp"
@@ -49,7 +50,13 @@ collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
 }  // namespace
 
 Communicator::Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, Board* shared)
-    : job_(&job), policy_(&policy), rules_(policy.rules), board_(board), members_(new (std::nothrow) int[size_t(size)]) {
+    : rank_(rank),
+      size_(size),
+      job_(&job),
+      policy_(&policy),
+      rules_(policy.rules),
+      board_(board),
+      members_(new (std::nothrow) int[size_t(size)]) {
   if (members_) memcpy(members_.get(), members, size_t(size) * sizeof(int));
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
@@ -58,6 +65,8 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   // Inputs and outputs of all ranks beyond the last-level cache.
   if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
 }
+
+Communicator::Communicator(Reason reason) : reason_(reason) {}
 
 // Where its ranks stand, and how they may use that.
 void Communicator::settle(Team& team, int size) {
@@ -76,8 +85,11 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
   if (board != nullptr) memset(static_cast<void*>(board), 0, Board::bytes(size));
   if (board == nullptr) offset = 0;
-  if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0)
+  const uint64_t taken = offset;
+  if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0) {
+    if (taken) job.pool().release(taken, Board::bytes(size));
     return new (std::nothrow) Communicator(Reason::no_shared_memory);
+  }
   if (rank != 0) board = static_cast<Board*>(job.segment().at(offset));
   auto* made = board ? new (std::nothrow) Communicator(job, policy, members, size, rank, offset, board) : nullptr;
   if (policy.host.all(comm, made != nullptr && made->usable())) return made;
@@ -87,6 +99,7 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
 }
 
 void Communicator::leave() {
+  if (across_) across_->leave();
   if (board_ == 0) return;
   Board& shared = team_->shared();
   uint64_t stage = shared.stage.load(std::memory_order_acquire), presence = shared.presence.load(std::memory_order_acquire);
@@ -198,7 +211,7 @@ Status Communicator::failed(const Status& status) {
 // What prepare() does, and the beginning of run(), where it must cost neither a call nor a copy. The algorithm, or -1.
 [[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
   *reason = reason_;
-  if (reason_ != Reason::none) return -1;
+  if (reason_ != Reason::none) return -1;  // also where across_ does it
   const select::Selection& selection = select(request);
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
@@ -224,10 +237,12 @@ Outcome Communicator::prepare(const Request& request) {
   Reason reason;
   Status status;
   int algorithm = decide(request, &reason, &status);
+  if (algorithm < 0 && across_) return decide_across(request);
   return {algorithm, algorithm < 0 ? reason : Reason::none, status};
 }
 
 Status Communicator::execute(const Request& request, int algorithm) {
+  if (across_) return execute_across(request, algorithm);
   Status status = collective::algorithms[algorithm].run(*team_, request);
   return status.ok() ? status : failed(status);
 }
@@ -236,7 +251,12 @@ Outcome Communicator::run(const Request& request) {
   Reason reason;
   Status status;
   int algorithm = decide(request, &reason, &status);
-  if (algorithm < 0) return {-1, reason, {}};
+  if (algorithm < 0) {
+    if (!across_) return {-1, reason, {}};
+    Outcome outcome = decide_across(request);
+    if (outcome.algorithm >= 0) outcome.status = execute_across(request, outcome.algorithm);
+    return outcome;
+  }
   if (status.ok()) {
     status = collective::algorithms[algorithm].run(*team_, request);
     if (!status.ok()) status = failed(status);

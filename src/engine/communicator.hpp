@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 
+#include "collective/hierarchy/cluster.hpp"
 #include "collective/team.hpp"
 #include "engine/job.hpp"
 #include "select/selector.hpp"
@@ -13,6 +14,7 @@ struct Host {
   void (*progress)(void*) = nullptr;                               // drives outstanding communication
   bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;  // from rank 0 to all ranks of `comm`
   bool (*all)(void* comm, bool own) = nullptr;                     // whether `own` is true on every rank of `comm`
+  bool (*least)(void* comm, int64_t* values, int count) = nullptr;  // each the least that a rank of `comm` has
 };
 
 // Decisions common to all communicators of the process.
@@ -26,6 +28,15 @@ struct Policy {
   Host host;
 };
 
+// A communicator that spans nodes, as the host has found it.
+struct Span {
+  collective::Placement place;
+  const int* members = nullptr;              // the job's members of its ranks on this node, in order
+  std::unique_ptr<collective::Links> links;  // null where this rank has no rail; gone with the communicator
+};
+
+class AcrossNodes;
+
 struct Outcome {
   int algorithm = -1;                            // index into collective::algorithms; -1: not run, MPI must
   select::Reason reason = select::Reason::none;  // then: why
@@ -35,7 +46,7 @@ struct Outcome {
 class Communicator {
  public:
   // A communicator that declines everything, and says why.
-  explicit Communicator(select::Reason reason) : reason_(reason) {}
+  explicit Communicator(select::Reason reason);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -44,9 +55,15 @@ class Communicator {
   // pool and tells the others where it is. Null only without memory; else it may decline.
   static Communicator* create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm);
 
+  // The same for one that spans nodes. `policy` has a host whose broadcast() and all() are collective over all of `comm`, the
+  // former from the first rank of each node to its node, with one answer for all.
+  static Communicator* create_across(Job& job, const Policy& policy, Span& span, void* comm);
+
   select::Reason reason() const { return reason_; }
-  int rank() const { return team_->rank; }  // of one that does not decline
-  int size() const { return team_->size; }
+  bool spans_nodes() const { return across_ != nullptr; }
+  bool declines() const { return reason_ != select::Reason::none && !across_; }
+  int rank() const { return rank_; }  // of one that does not decline
+  int size() const { return size_; }
 
   // Decides what is to be done with a request, of which the buffers are not looked at. The same on all ranks, so what is not
   // declined must be followed by execute() or abandon() on each of them.
@@ -78,9 +95,14 @@ class Communicator {
   Status prepare_stage();
   void prepare_direct();
   Status failed(const Status& status);
+  friend class AcrossNodes;
+  Status run_phase(const collective::Request& request);
+  Outcome decide_across(const collective::Request& request);
+  Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);
 
-  select::Reason reason_ = select::Reason::none;
+  select::Reason reason_ = select::Reason::none;  // many_nodes where across_ does it
+  int rank_ = 0, size_ = 1;
   Job* job_ = nullptr;
   const Policy* policy_ = nullptr;
   const select::Rules* rules_ = nullptr;  // the policy's when it was made
@@ -91,6 +113,7 @@ class Communicator {
   uint64_t calls_ = 0;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;
+  std::unique_ptr<AcrossNodes> across_;
   struct {
     uint64_t bytes = UINT64_MAX;
     select::Selection selection;

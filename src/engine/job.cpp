@@ -76,8 +76,11 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   platform::Rendezvous rendezvous;
   STRETTO_TRY(open_segment(rendezvous, deadline));
   STRETTO_TRY(map_header());
-  enter(common_fingerprint(settings, rules));
-  STRETTO_TRY(agree(deadline));
+  fingerprint_ = common_fingerprint(settings, rules);
+  enter(fingerprint_);
+  Status agreed = agree(deadline);
+  meet_nodes(agreed.ok());
+  STRETTO_TRY(agreed);
   pool_ = Pool(&header_->pool, &segment_);
   crowded_ = engine::crowded(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);

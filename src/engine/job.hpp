@@ -37,6 +37,9 @@ struct Member {
   int64_t xpmem_segment;   // its address space for XPMEM; 0: it has none
 };
 
+// Whether the ranks on all nodes take part.
+enum class Nodes : uint32_t { open, one, joined, not_asked, unreachable, missing, differ, unknown };
+
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
 
 struct JobHeader {
@@ -45,6 +48,7 @@ struct JobHeader {
   uint32_t local_size;
   std::atomic<uint32_t> registered;
   std::atomic<uint32_t> verdict;
+  std::atomic<uint32_t> nodes;  // a Nodes, written by local rank 0
   ArenasHeader arenas;
   PoolHeader pool;
   Member members[1];  // local_size of them
@@ -68,6 +72,15 @@ class Job {
   bool crowded() const { return crowded_; }  // ranks outnumber the CPUs they may use
   int local_size() const { return place_.local_size; }
 
+  // Whether every rank of the world takes part, on all nodes, with the same settings, rules and build; why not.
+  Nodes nodes() const { return nodes_; }
+  // For a host that knows by itself.
+  void set_nodes(Nodes nodes) { nodes_ = nodes; }
+  bool speaks_for_nodes() const { return speaks_for_nodes_; }  // one rank does, as far as can be arranged
+  uint64_t fingerprint() const { return fingerprint_; }
+  // A number that names this node among those of the world.
+  int node_name() const;
+
   // Index of the member with this world rank; -1: not on this node.
   int member_of(int world_rank) const;
   const Member& member(int index) const { return header_->members[index]; }
@@ -87,6 +100,8 @@ class Job {
   Status agree(uint64_t deadline);
   void share_arenas(platform::Rendezvous& rendezvous);
   Verdict judge() const;
+  void meet_nodes(bool joined);
+  Nodes ask_nodes(bool joined);
 
   Place place_;
   Settings settings_;
@@ -97,6 +112,9 @@ class Job {
   JobHeader* header_ = nullptr;
   bool joined_ = false;
   bool crowded_ = false;
+  Nodes nodes_ = Nodes::one;
+  bool speaks_for_nodes_ = false;
+  uint64_t fingerprint_ = 0;
 };
 
 // Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.

@@ -42,6 +42,7 @@ bool parse_number(string_view text, uint64_t* value) {
 }
 
 bool parse_interval(string_view text, Interval* interval) {
+  *interval = {};
   size_t dots = text.find("..");
   if (dots == string_view::npos) return parse_number(text, &interval->from) && (interval->to = interval->from, true);
   string_view from = text.substr(0, dots), to = text.substr(dots + 2);
@@ -58,8 +59,11 @@ bool parse_kind(string_view word, Kind* kind) {
 
 bool parse_algorithm(string_view word, Rule* rule) {
   if (word == "mpi") return rule->algorithm = -1, true;
-  for (int i = 0; i < collective::algorithm_count; ++i) {
-    if (collective::algorithms[i].kind != rule->kind || word != collective::algorithms[i].name) continue;
+  bool across = rule->nodes.from > 1;
+  if (!across && rule->nodes.to > 1) return false;  // no algorithm is for both
+  for (int i = 0; i < collective::row_count; ++i) {
+    if (collective::spans_nodes(i) != across || collective::kind_of_row(i) != rule->kind) continue;
+    if (word != collective::name_of_row(i)) continue;
     rule->algorithm = int16_t(i);
     return true;
   }
@@ -73,6 +77,7 @@ bool parse_condition(string_view word, Rule* rule) {
   if (key == "bytes") return parse_interval(value, &rule->bytes);
   if (key == "ranks") return parse_interval(value, &rule->ranks);
   if (key == "domains") return parse_interval(value, &rule->domains);
+  if (key == "nodes") return parse_interval(value, &rule->nodes);
   if (value != "yes" && value != "no") return false;
   if (key == "crowded") return rule->crowded = value == "yes", true;
   if (key == "arena") return rule->arena = value == "yes", true;
@@ -219,7 +224,11 @@ const char* default_rules() {
          "scan       bytes=..1072          flat\n"
          "scan                             staged\n"
          "exscan     bytes=..1072          flat\n"
-         "exscan                           staged\n";
+         "exscan                           staged\n"
+         "barrier    nodes=2..             leader\n"
+         "bcast      nodes=2..             leader\n"
+         "reduce     nodes=2..             rsa\n"
+         "allreduce  nodes=2..             rsa\n";
 }
 
 }  // namespace stretto::select

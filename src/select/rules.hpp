@@ -6,13 +6,15 @@
 //     allreduce     bytes=0..1072                flat
 //     allreduce     bytes=..16K ranks=2..3       gather
 //     allreduce     crowded=no bytes=64M..       mpi
+//     allreduce     nodes=2.. bytes=64K..        leaders
 //
 // collective: a name from collective/request.hpp. bytes: of the vector or message that a rank gives; of scatter, alltoall,
 // reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
 // whether all ranks have arenas (STRETTO_ARENA=on). domains: FROM..TO, over how many domains (docs/topology.md)
-// the ranks are spread. algorithm: a name from collective/algorithms.hpp, or mpi.
+// the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one. algorithm: mpi, or
+// a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
 #pragma once
@@ -20,7 +22,7 @@
 #include <cstdint>
 
 #include "base/status.hpp"
-#include "collective/algorithms.hpp"
+#include "collective/hierarchy/rows.hpp"
 
 namespace stretto::select {
 
@@ -33,9 +35,10 @@ struct Interval {
 struct Rule {
   collective::Kind kind = collective::Kind::barrier;
   Interval bytes, ranks, domains;
+  Interval nodes{1, 1};
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
-  int16_t algorithm = -1;  // index into collective::algorithms; -1: MPI
+  int16_t algorithm = -1;  // row of collective/hierarchy/rows.hpp; -1: MPI
   int32_t line = 0;        // of the file
 };
 

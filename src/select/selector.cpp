@@ -7,7 +7,7 @@ namespace {
 
 bool holds(const Rule& rule, const Facts& facts) {
   return rule.kind == facts.kind && rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) &&
-         rule.domains.has(uint64_t(facts.domains)) && (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) &&
+         rule.nodes.has(uint64_t(facts.nodes)) && rule.domains.has(uint64_t(facts.domains)) && (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) &&
          (rule.arena < 0 || bool(rule.arena) == facts.arena);
 }
 
@@ -30,11 +30,19 @@ int with_travel(int chosen, Travel travel) {
 
 }  // namespace
 
+int any_size_algorithm(collective::Kind kind) {
+  int staged = large_message_algorithm(kind, false);
+  for (int i = 0; staged < 0 && i < collective::algorithm_count; ++i)
+    if (collective::algorithms[i].kind == kind) staged = i;
+  return staged;
+}
+
 Selection choose(const Rules& rules, const Facts& facts) {
   for (int i = 0; i < rules.count; ++i) {
     const Rule& rule = rules.rows[i];
     if (!holds(rule, facts)) continue;
     if (rule.algorithm < 0) return {-1, Reason::mpi_preferred, false, i};
+    if (collective::spans_nodes(rule.algorithm)) return {rule.algorithm, Reason::none};
     if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
     return {with_travel(rule.algorithm, facts.travel), Reason::none, rule.arena > 0 && facts.travel == Travel::by_rules, i};
   }

@@ -17,15 +17,19 @@ struct Facts {
   Travel travel;
   bool arena = false;  // every rank of the node has mapped the arenas of all
   int domains = 1;     // over which its ranks are spread
+  int nodes = 1;       // that the communicator spans
 };
 
-// algorithm >= 0: index into collective::algorithms. Else declined with `reason`.
+// algorithm >= 0: row of collective/hierarchy/rows.hpp. Else declined with `reason`.
 struct Selection {
   int algorithm = -1;
   Reason reason = Reason::none;
   bool for_arena = false;  // chosen because there are arenas: where no buffer lies in one, the staged form is better
   int rule = -1;           // the row of the rules that decided; -1: none holds
 };
+
+// The row that runs a collective inside a node whatever its size, for phases that must not be left to MPI.
+int any_size_algorithm(collective::Kind kind);
 
 Selection choose(const Rules& rules, const Facts& facts);
 

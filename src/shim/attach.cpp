@@ -8,12 +8,14 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "collective/hierarchy/rows.hpp"
 #include "engine/identity.hpp"
 #include "platform/device_memory.hpp"
 #include "select/reason.hpp"
 #include "shim/context.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nodes.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
 
@@ -98,8 +100,6 @@ bool prepare_policy(const Settings& s, Context& c) {
 // Who this process is. False: it takes no part, and the verdict says why; *worth_saying, whether the user should hear of it.
 bool find_place(const Settings& s, engine::Place* place, char* launch, size_t bytes, bool* worth_saying) {
   *worth_saying = false;
-  mpi().Comm_rank(comm_world(), &place->world_rank);
-  mpi().Comm_size(comm_world(), &place->world_size);
   if (place->world_size == 1) return set_verdict("a single rank has nobody to talk to"), false;
   MPI_Comm parent = comm_null();
   if (mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null())
@@ -107,7 +107,7 @@ bool find_place(const Settings& s, engine::Place* place, char* launch, size_t by
   engine::Locality locality = engine::locality();
   place->local_rank = locality.rank;
   place->local_size = locality.size;
-  if (locality.size == 1) return set_verdict("the only rank of its node"), false;
+  if (locality.size == 1 && strcmp(s.nodes, "off") == 0) return set_verdict("the only rank of its node"), false;
   *worth_saying = true;
   if (locality.rank < 0) return set_verdict("the launcher does not tell which ranks share this node"), false;
   engine::identify_launch(s.job, launch, bytes);
@@ -153,13 +153,70 @@ bool prepare_mpi(Context& c, const engine::Place& place) {
   return ready;
 }
 
+const char* why_not(engine::Nodes nodes) {
+  switch (nodes) {
+    case engine::Nodes::not_asked:
+      return "the job was not started by stretto run";
+    case engine::Nodes::unreachable:
+      return "stretto run cannot be reached from this node";
+    case engine::Nodes::missing:
+      return "some nodes do not run Stretto";
+    case engine::Nodes::differ:
+      return "the nodes have different STRETTO_ settings, rules or versions of Stretto";
+    default:
+      return "";
+  }
+}
+
+// Whether this rank is among those that agree by MPI.
+bool votes(const Settings& s, const engine::Place& place) {
+  MPI_Comm parent = comm_null();
+  bool spawned = mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null();
+  return strcmp(s.nodes, "promised") == 0 && place.world_size > 1 && !spawned;
+}
+
+// What becomes of communicators that span nodes. Collective over MPI_COMM_WORLD where the user vouches for all its ranks.
+void settle_nodes(const Settings& s, Context& c, const engine::Place& place, bool joined) {
+  using engine::Nodes;
+  if (votes(s, place)) {
+    bool agreed = all_nodes_agree(joined, c.job.fingerprint());
+    if (joined && c.job.nodes() != Nodes::one) c.job.set_nodes(agreed ? Nodes::joined : Nodes::differ);
+  }
+  if (!joined || strcmp(s.nodes, "off") == 0) return;
+  if (c.job.nodes() == Nodes::unknown) {
+    log(Level::error, "stretto run has counted this node in and is gone: the other nodes may rely on it");
+    end_job(comm_world(), MPI_ERR_OTHER);
+  }
+  const char* why = why_not(c.job.nodes());
+  if (*why && c.job.speaks_for_nodes()) log(Level::warning, "collectives over several nodes are left to MPI: %s", why);
+}
+
 void activate(Context& c) {
   pthread_atfork(nullptr, nullptr, forked_child);
   platform::watch_loader();
-  set_verdict("accelerating: %d ranks on this node%s%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "",
-              c.rules.tuned ? ", tuned rules" : "");
+  set_verdict("accelerating: %d ranks on this node%s%s%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "",
+              c.job.nodes() == engine::Nodes::joined ? ", and over all nodes" : "", c.rules.tuned ? ", tuned rules" : "");
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);
+}
+
+// Joins the ranks of this node. False: this rank takes no part, and has said so where it is worth it.
+bool join_here(const Settings& s, Context& c, engine::Place* place) {
+  Settings reread;
+  const char* offender = nullptr;
+  Status status = read_settings(environ, &reread, &offender);
+  if (!status.ok()) {
+    bool unknown = strcmp(status.what, "unknown setting") == 0;
+    set_verdict("%s: %s%s (stretto settings lists them)", offender, unknown ? "" : "must be ", status.what);
+    return decline_with_warning(), false;
+  }
+  if (!s.accelerate) return set_verdict("acceleration is off"), false;
+  static char launch[256];  // outlives this: the place points to it
+  bool worth_saying = true;
+  if (!prepare_policy(s, c)) return decline_with_warning(), false;
+  if (!find_place(s, place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void(), false;
+  if (!prepare_mpi(c, *place) || !join(s, c, *place)) return decline_with_warning(), false;
+  return true;
 }
 
 }  // namespace
@@ -174,25 +231,16 @@ void attach() {
   Context& c = context();
   const Settings& s = settings();
   if (c.active.load()) return;
-  Settings reread;
-  const char* offender = nullptr;
-  Status status = read_settings(environ, &reread, &offender);
-  if (!status.ok()) {
-    bool unknown = strcmp(status.what, "unknown setting") == 0;
-    set_verdict("%s: %s%s (stretto settings lists them)", offender, unknown ? "" : "must be ", status.what);
-    return decline_with_warning();
-  }
-  if (!s.accelerate) return set_verdict("acceleration is off");
-  char launch[256];
   engine::Place place;
-  bool worth_saying = true;
-  if (!prepare_policy(s, c)) return decline_with_warning();
-  if (!find_place(s, &place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void();
-  if (!prepare_mpi(c, place) || !join(s, c, place)) return decline_with_warning();
-  activate(c);
+  mpi().Comm_rank(comm_world(), &place.world_rank);
+  mpi().Comm_size(comm_world(), &place.world_size);
+  bool joined = join_here(s, c, &place);
+  settle_nodes(s, c, place, joined);
+  if (joined) activate(c);
 }
 
 void detach() {
+  if (context().active.load()) free_rails();
   context().active.store(false, std::memory_order_release);
 }
 
@@ -202,17 +250,12 @@ bool accelerating(const char** why) {
 }
 
 void fill_record_tables(trace::Tables* tables) {
-  static const char* algorithms[collective::algorithm_count];
-  static char names[collective::algorithm_count][trace::name_bytes];
-  for (int i = 0; i < collective::algorithm_count; ++i) {
-    const collective::Algorithm& a = collective::algorithms[i];
-    snprintf(names[i], sizeof names[i], "%s", a.name);
-    algorithms[i] = names[i];
-  }
+  static const char* algorithms[collective::row_count];
+  for (int i = 0; i < collective::row_count; ++i) algorithms[i] = collective::name_of_row(i);
   tables->reasons = select::reason_names;
   tables->reason_count = select::reason_count;
   tables->algorithms = algorithms;
-  tables->algorithm_count = collective::algorithm_count;
+  tables->algorithm_count = collective::row_count;
 }
 
 }  // namespace stretto::shim

@@ -36,7 +36,7 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), ROOT / "tests" / "nccl" / "run"]
+    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), ROOT / "tests" / "nccl" / "run", ROOT / "tests" / "nodes" / "run"]
     if not quick:
         scripts.append(ROOT / "tests" / "packaging" / "run")
     suites += [script_suite(script, quick) for script in scripts]

@@ -4,13 +4,17 @@
 
 #include "base/log.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nodes.hpp"
 #include "trace/stopwatch.hpp"
 
 namespace stretto::shim {
 namespace {
 
+// members[r]: the job's member that is rank r; many_nodes, for all ranks alike, where some are not on this node.
 Reason members_of(MPI_Comm comm, int size, int* members) {
   Context& c = context();
+  if (size > c.job.local_size()) return Reason::many_nodes;
+  if (size > collective::max_team) return Reason::many_ranks;
   int ranks[collective::max_team], world_ranks[collective::max_team];
   for (int r = 0; r < size; ++r) ranks[r] = r;
   MPI_Group group;
@@ -34,8 +38,8 @@ Communicator* make(MPI_Comm comm) {
   mpi().Comm_size(comm, &size);
   mpi().Comm_rank(comm, &rank);
   if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
-  if (size > collective::max_team) return new (std::nothrow) Communicator(Reason::many_ranks);
   Reason reason = members_of(comm, size, members);
+  if (reason == Reason::many_nodes) return make_across_nodes(comm, size, rank);
   if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
   return Communicator::create(c.job, c.policy, members, size, rank, &comm);
 }
@@ -63,6 +67,10 @@ void Entry::finish(const Request& request, MPI_Comm comm, Call& call) const {
 }
 
 void Entry::give_up(int code, MPI_Comm comm, Call& call) const {
+  if (communicator->spans_nodes()) {
+    log(Level::error, "this rank cannot take part in a collective over several nodes: ending the job");
+    return end_job(comm, call.code = code);
+  }
   communicator->abandon();
   log(Level::error, "this rank cannot take part in a collective (%s): all collectives on this communicator fail from now on",
       code == MPI_ERR_NO_MEM ? "no memory" : "its buffers cannot be read");

@@ -56,12 +56,15 @@ inline bool done_with_nothing(Call& call) {
 struct Entry {
   Communicator* communicator = nullptr;
 
-  // False: declined, the call says why.
+  // False: declined, the call says why. Collectives that know no nodes are for communicators inside one.
   bool admit(MPI_Comm comm, Call& call) {
+    return admit_over_nodes(comm, call) && (!communicator->spans_nodes() || decline(call, Reason::many_nodes));
+  }
+  bool admit_over_nodes(MPI_Comm comm, Call& call) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = find(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    return communicator->reason() == Reason::none || decline(call, communicator->reason());
+    return !communicator->declines() || decline(call, communicator->reason());
   }
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }

@@ -1,5 +1,7 @@
 #include "shim/hooks/operation.hpp"
 
+#include "shim/mpi.hpp"
+
 namespace stretto::shim {
 namespace {
 
@@ -23,6 +25,9 @@ Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
   if (is_no_reduction(op)) return Reason::invalid_arguments;
   request->op = kernels::Op::user;
   request->element = layout.size;
+  int commutes = 1;
+  mpi().Op_commutative(op, &commutes);
+  request->ordered = !commutes;
   return Reason::none;
 }
 

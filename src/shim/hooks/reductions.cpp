@@ -1,6 +1,7 @@
 // The hooks of Reduce, Allreduce, Scan and Exscan: a vector in, a vector out.
 #include "shim/hooks/operand.hpp"
 #include "shim/hooks/operation.hpp"
+#include "shim/nodes.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -41,6 +42,8 @@ bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Cal
   Reason reason;
   if (r.count < 0 || !describe_operands(r.type, r.op, &layout, &request, &reason))
     return decline(call, Reason::invalid_arguments);
+  const HostOperands host{r.type, r.op};
+  request.host = &host;
   request.count = size_t(r.count);
   call.bytes = request.count * layout.size;
   if (reason != Reason::none) return decline(call, reason);
@@ -53,7 +56,7 @@ bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Cal
 
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_over_nodes(comm, call)) return false;
   if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   bool is_root = entry.rank() == root;
   if (send == MPI_IN_PLACE && !is_root) return decline(call, Reason::invalid_arguments);
@@ -66,7 +69,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_over_nodes(comm, call)) return false;
   Request request;
   request.kind = Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;

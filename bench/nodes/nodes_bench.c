@@ -1,0 +1,120 @@
+/* Collectives over nodes, Stretto (MPI_X) against the MPI library below it (PMPI_X) in the same process, in turn.
+ *
+ * nodes_bench REPEATS OPERATION... BYTES...   Rank 0 prints a line per operation, size and side:
+ *   operation bytes side least-us median-us most-bytes-out
+ * Times are from the last arrival to the last exit, by the clock that all emulated nodes share. most-bytes-out: what left the
+ * node that sent most, per call, by its interface's counter. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { most_repeats = 200 };
+static int rank, size;
+static float *in, *out;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* Bytes sent by eth0 of this node. */
+static double bytes_out(void) {
+  char line[512];
+  double sent = 0;
+  FILE *file = fopen("/proc/self/net/dev", "r");
+  while (file && fgets(line, sizeof line, file)) {
+    char *at = strstr(line, "eth0:");
+    if (at) sscanf(at + 5, "%*f %*f %*f %*f %*f %*f %*f %*f %lf", &sent);
+  }
+  if (file) fclose(file);
+  return sent;
+}
+
+static void call(const char *operation, int accelerated, int count) {
+  if (strcmp(operation, "allreduce") == 0) {
+    (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "reduce") == 0) {
+    (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "bcast") == 0) {
+    (accelerated ? MPI_Bcast : PMPI_Bcast)(out, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+  } else {
+    (accelerated ? MPI_Barrier : PMPI_Barrier)(MPI_COMM_WORLD);
+  }
+}
+
+/* Microseconds from the last arrival to the last exit. */
+static double timed(const char *operation, int accelerated, int count) {
+  double mine[2], all[2];
+  PMPI_Barrier(MPI_COMM_WORLD);
+  mine[0] = now();
+  call(operation, accelerated, count);
+  mine[1] = now();
+  PMPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return all[1] - all[0];
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* What leaves the busiest node in one call, measured over several without anything in between. */
+static double traffic(const char *operation, int accelerated, int count) {
+  const int calls = 4;
+  double mine, most;
+  PMPI_Barrier(MPI_COMM_WORLD);
+  struct timespec rest = {0, 20000000};
+  nanosleep(&rest, NULL); /* until the barrier's last acknowledgement has gone */
+  mine = bytes_out();
+  nanosleep(&rest, NULL);
+  for (int i = 0; i < calls; ++i) call(operation, accelerated, count);
+  nanosleep(&rest, NULL);
+  mine = (bytes_out() - mine) / calls;
+  PMPI_Allreduce(&mine, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return most;
+}
+
+static void measure(const char *operation, size_t bytes, int repeats) {
+  static double times[2][most_repeats];
+  const char *const sides[2] = {"mpi", "stretto"};
+  int count = (int)(bytes / sizeof(float));
+  for (int i = 0; i < 2; ++i) call(operation, i, count);
+  for (int i = 0; i < repeats; ++i)
+    for (int side = 0; side < 2; ++side) times[side][i] = timed(operation, side, count);
+  for (int side = 0; side < 2; ++side) {
+    double out_bytes = traffic(operation, side, count);
+    qsort(times[side], (size_t)repeats, sizeof(double), by_value);
+    if (rank == 0)
+      printf("%s %zu %s %.1f %.1f %.0f\n", operation, bytes, sides[side], times[side][0], times[side][repeats / 2], out_bytes);
+  }
+  if (rank == 0) fflush(stdout);
+}
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  int repeats = argc > 1 ? atoi(argv[1]) : 10;
+  if (repeats > most_repeats) repeats = most_repeats;
+  size_t largest = sizeof(float);
+  for (int i = 2; i < argc; ++i)
+    if (atoll(argv[i]) > (long long)largest) largest = (size_t)atoll(argv[i]);
+  in = calloc(1, largest);
+  out = calloc(1, largest);
+  for (int i = 2; i < argc; ++i) {
+    if (atoll(argv[i]) > 0) continue;
+    if (strcmp(argv[i], "barrier") == 0) {
+      measure(argv[i], 0, repeats);
+      continue;
+    }
+    for (int k = 2; k < argc; ++k)
+      if (atoll(argv[k]) > 0) measure(argv[i], (size_t)atoll(argv[k]), repeats);
+  }
+  free(in);
+  free(out);
+  MPI_Finalize();
+  return 0;
+}

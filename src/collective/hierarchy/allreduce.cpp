@@ -1,0 +1,130 @@
+// Allreduce over nodes: each node reduces, the nodes' leaders combine, each node is given the result (the three phases of
+// Alizadeh et al. 2022, 5.3). 2 (N-1)/N m bytes leave each of N nodes, or m where N = 2.
+//   leader     one rank of each node; between nodes MPI's allreduce
+//   rsa        one rank of each node; between nodes a reduce-scatter and an allgather, arithmetic by Stretto (Hierarchical-RSA)
+//   leaders    every rail carries slices of its own: reduced to its rank, combined on the rail, given out by its rank
+//   pipelined  as leaders, but while one round of slices is between nodes (MPI's nonblocking allreduce) the next is reduced
+#include "collective/hierarchy/across.hpp"
+#include "collective/hierarchy/rows.hpp"
+
+namespace stretto::collective {
+namespace {
+
+struct Plan {
+  int leaders;       // slices in a round, one each
+  size_t slice;      // elements
+  bool by_mpi;       // who does the arithmetic between nodes
+  uint32_t ahead;    // rounds between nodes while later ones are reduced
+};
+
+class ClusterAllreduce {
+ public:
+  ClusterAllreduce(Cluster& cluster, const Request& request, const Plan& plan)
+      : cluster_(cluster), place_(cluster.place), request_(request), plan_(plan) {}
+
+  Status run() {
+    size_t per_round = plan_.slice * size_t(plan_.leaders);
+    uint32_t rounds = uint32_t((request_.count + per_round - 1) / per_round);
+    for (uint32_t i = 0; i < rounds + plan_.ahead; ++i) {
+      if (i < rounds) STRETTO_TRY(reduce(i));
+      if (i < rounds) STRETTO_TRY(start(i));
+      if (i >= plan_.ahead) STRETTO_TRY(give_out(i - plan_.ahead));
+    }
+    return Status::good();
+  }
+
+ private:
+  Range slice(uint32_t round, int leader) const {
+    size_t begin = std::min((size_t(round) * size_t(plan_.leaders) + size_t(leader)) * plan_.slice, request_.count);
+    return {begin, std::min(begin + plan_.slice, request_.count)};
+  }
+  char* output(const Range& range) const { return static_cast<char*>(request_.output) + range.begin * request_.element; }
+
+  Status reduce(uint32_t round) {
+    for (int leader = 0; leader < plan_.leaders; ++leader) {
+      Range range = slice(round, leader);
+      if (range.size() == 0) break;
+      Request phase = request_;
+      phase.kind = Kind::reduce;
+      phase.root = leader;
+      phase.count = range.size();
+      phase.input = static_cast<const char*>(request_.input) + range.begin * request_.element;
+      phase.output = place_.leads(leader) ? output(range) : nullptr;
+      STRETTO_TRY(cluster_.run_in_node(phase));
+    }
+    return Status::good();
+  }
+
+  bool leads_in(uint32_t round) const { return place_.local < plan_.leaders && slice(round, place_.local).size() > 0; }
+
+  Status start(uint32_t round) {
+    if (!leads_in(round)) return Status::good();
+    Range own = slice(round, place_.local);
+    if (!plan_.by_mpi) return allreduce_across(cluster_, request_, output(own), own.size());
+    return cluster_.links->start_allreduce(request_, output(own), own.size(), int(round % Links::slots));
+  }
+
+  Status give_out(uint32_t round) {
+    if (leads_in(round) && plan_.by_mpi) STRETTO_TRY(cluster_.links->finish(int(round % Links::slots)));
+    for (int leader = 0; leader < plan_.leaders; ++leader) {
+      Range range = slice(round, leader);
+      if (range.size() == 0) break;
+      Request phase;
+      phase.kind = Kind::bcast;
+      phase.root = leader;
+      phase.count = range.size() * request_.element;
+      phase.input = phase.output = output(range);
+      STRETTO_TRY(cluster_.run_in_node(phase));
+    }
+    return Status::good();
+  }
+
+  Cluster& cluster_;
+  const Placement& place_;
+  const Request& request_;
+  const Plan plan_;
+};
+
+// Whole lines of at most `bytes`, at least one element.
+size_t elements_in(size_t bytes, const Request& request) {
+  return std::max<size_t>(bytes / request.element, 1);
+}
+
+// As many leaders as have a line each, with slices as equal as `most` bytes allow.
+Plan shared_by_leaders(const Cluster& cluster, const Request& request, size_t most) {
+  size_t lines = (request.bytes() + cache_line - 1) / cache_line;
+  int leaders = int(std::clamp<size_t>(lines, 1, size_t(cluster.place.rails)));
+  size_t share = round_up((request.bytes() + size_t(leaders) - 1) / size_t(leaders), cache_line);
+  size_t slice = elements_in(std::min(share, most), request);
+  size_t equal = (request.count + size_t(leaders) - 1) / size_t(leaders);
+  if (equal * request.element <= most) slice = std::max(slice, equal);
+  return {leaders, slice, false, 0};
+}
+
+constexpr size_t one_call = size_t(1) << 30;
+constexpr size_t pipelined_slice = size_t(256) << 10;
+
+}  // namespace
+
+Status allreduce_rsa(Cluster& cluster, const Request& request) {
+  return ClusterAllreduce(cluster, request, {1, elements_in(slice_most(cluster), request), false, 0}).run();
+}
+
+Status allreduce_leader(Cluster& cluster, const Request& request) {
+  if (request.op == kernels::Op::user) return allreduce_rsa(cluster, request);
+  return ClusterAllreduce(cluster, request, {1, elements_in(one_call, request), true, 0}).run();
+}
+
+Status allreduce_leaders(Cluster& cluster, const Request& request) {
+  return ClusterAllreduce(cluster, request, shared_by_leaders(cluster, request, slice_most(cluster))).run();
+}
+
+Status allreduce_pipelined(Cluster& cluster, const Request& request) {
+  if (request.op == kernels::Op::user) return allreduce_leaders(cluster, request);
+  Plan plan = shared_by_leaders(cluster, request, pipelined_slice);
+  plan.by_mpi = true;
+  plan.ahead = 2;
+  return ClusterAllreduce(cluster, request, plan).run();
+}
+
+}  // namespace stretto::collective

@@ -1,0 +1,78 @@
+// Bcast over nodes. leader: the root sends the message to one rank of each other node by MPI's bcast, and these give it to their
+// node. pipelined: the same slice by slice, several slices on their way while others are given out. A root whose local number
+// not every node has hands the message to its node first, whose first rank then sends. Each byte enters a node once.
+#include "collective/hierarchy/rows.hpp"
+
+namespace stretto::collective {
+namespace {
+
+constexpr size_t one_call = size_t(1) << 30;       // bytes that MPI's ints can count
+constexpr size_t piece_bytes = size_t(256) << 10;  // of the pipelined form
+
+class ClusterBcast {
+ public:
+  ClusterBcast(Cluster& cluster, const Request& request)
+      : cluster_(cluster),
+        place_(cluster.place),
+        request_(request),
+        data_(static_cast<char*>(place_.rank == request.root ? const_cast<void*>(request.input) : request.output)),
+        rail_(place_.rail_of(request.root)),
+        root_node_(place_.node_of[request.root]),
+        handed_over_(place_.local_of[request.root] != rail_) {}
+
+  // `ahead`: pieces on their way at once.
+  Status run(size_t piece, uint32_t ahead) {
+    piece_ = piece;
+    count_ = uint32_t((request_.bytes() + piece - 1) / piece);
+    for (uint32_t i = 0; i < count_ + ahead; ++i) {
+      if (i < count_) STRETTO_TRY(send(i));
+      if (i >= ahead) STRETTO_TRY(give_out(i - ahead));
+    }
+    return Status::good();
+  }
+
+ private:
+  bool here() const { return place_.node == root_node_; }
+  size_t bytes(uint32_t i) const { return std::min(piece_, request_.bytes() - i * piece_); }
+
+  Status in_node(uint32_t i, int root) {
+    Request phase = request_;
+    phase.root = root;
+    phase.count = bytes(i);
+    phase.element = 1;
+    phase.input = phase.output = data_ + i * piece_;
+    return cluster_.run_in_node(phase);
+  }
+
+  Status send(uint32_t i) {
+    if (here() && handed_over_) STRETTO_TRY(in_node(i, place_.local_of[request_.root]));
+    if (!place_.leads(rail_)) return Status::good();
+    return cluster_.links->start_bcast(data_ + i * piece_, bytes(i), root_node_, int(i % Links::slots));
+  }
+
+  Status give_out(uint32_t i) {
+    if (place_.leads(rail_)) STRETTO_TRY(cluster_.links->finish(int(i % Links::slots)));
+    return here() && handed_over_ ? Status::good() : in_node(i, rail_);
+  }
+
+  Cluster& cluster_;
+  const Placement& place_;
+  const Request& request_;
+  char* const data_;
+  const int rail_, root_node_;
+  const bool handed_over_;
+  size_t piece_ = 1;
+  uint32_t count_ = 0;
+};
+
+}  // namespace
+
+Status bcast_leader(Cluster& cluster, const Request& request) {
+  return ClusterBcast(cluster, request).run(one_call, 0);
+}
+
+Status bcast_pipelined(Cluster& cluster, const Request& request) {
+  return ClusterBcast(cluster, request).run(piece_bytes, Links::slots - 1);
+}
+
+}  // namespace stretto::collective

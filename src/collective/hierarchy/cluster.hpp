@@ -1,0 +1,80 @@
+// A cluster: the ranks of one communicator that spans nodes, as one of them sees it. All that a hierarchical algorithm works with.
+//
+// Inside a node the engine runs a collective of Stretto; between nodes MPI does, on rails. Rail l is the ranks with local number
+// l, one per node, numbered like the nodes. Rails that not every node has a rank for do not exist.
+#pragma once
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "collective/hierarchy/placement.hpp"
+#include "collective/patterns/rounds.hpp"
+#include "collective/request.hpp"
+
+namespace stretto::collective {
+
+// The stages between nodes, on this rank's rail: collective over its ranks, in the same order on all of them. Sizes are in bytes
+// and fit an int. What is started in a slot is finished before the slot is used again.
+class Links {
+ public:
+  static constexpr int slots = 4;
+  virtual ~Links() = default;
+
+  virtual Status barrier() = 0;
+  virtual Status gather(const void* own, void* all, size_t bytes, int root) = 0;  // `all` is used on the root only
+  virtual Status allgather(const void* own, void* all, size_t bytes) = 0;
+  // Block i of this rank's to_send goes to node i; what node i sends here arrives as block i of to_receive.
+  struct Blocks {
+    void* data;
+    const int *bytes, *offsets;
+  };
+  virtual Status exchange(const Blocks& to_send, const Blocks& to_receive) = 0;
+  virtual Status allgather_blocks(const Blocks& blocks) = 0;         // each node has its own block, in place
+  virtual Status gather_blocks(const Blocks& blocks, int root) = 0;  // the same to one node
+
+  // MPI's own arithmetic, with the datatype and operation of the call (request.host).
+  virtual Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) = 0;  // in place
+  virtual Status start_allreduce(const Request& request, void* vector, size_t count, int slot) = 0;
+  virtual Status start_bcast(void* data, size_t bytes, int root, int slot) = 0;
+  virtual Status finish(int slot) = 0;
+};
+
+class Cluster {
+ public:
+  // Vectors are cut into slices of at most this many bytes where a stage works in the room of this rank.
+  static constexpr size_t slice_bytes = size_t(1) << 20;
+  static constexpr size_t room_bytes = size_t(4) << 20;
+
+  // in_node: runs a request on the ranks of this node, in which root is a local number. It never declines.
+  using InNode = Status (*)(void* context, const Request& request);
+
+  Cluster(Placement where, Links* between, InNode in_node, void* context)
+      : place(std::move(where)), links(between), in_node_(in_node), context_(context) {
+    size_t n = size_t(place.nodes);
+    inputs_.reset(new (std::nothrow) const void*[n]);
+    numbers_.reset(new (std::nothrow) int[4 * n]);
+    room_.reset(new (std::nothrow) char[room_bytes]);
+    vector_.reset(new (std::nothrow) char[slice_bytes]);
+  }
+  bool usable() const { return inputs_ && numbers_ && room_ && vector_ && block_most() > 0; }
+
+  const Placement place;
+  Links* const links;  // null on ranks without a rail
+
+  Status run_in_node(const Request& request);
+
+  const void** inputs() { return inputs_.get(); }              // room for one pointer per node
+  int* numbers(int i) { return &numbers_[i * place.nodes]; }   // four arrays of one number per node
+  char* room() { return room_.get(); }
+  char* vector() { return vector_.get(); }                     // slice_bytes
+  size_t block_most() const { return room_bytes / size_t(place.nodes) / cache_line * cache_line; }  // one per node fits the room
+
+ private:
+  InNode in_node_;
+  void* context_;
+  std::unique_ptr<const void*[]> inputs_;
+  std::unique_ptr<int[]> numbers_;
+  std::unique_ptr<char[]> room_, vector_;
+};
+
+}  // namespace stretto::collective

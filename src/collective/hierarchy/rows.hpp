@@ -1,0 +1,58 @@
+// Every algorithm for communicators that span nodes, and the table that lists them. Their numbers follow those of algorithms.hpp.
+//
+// All ranks run the same one. Where it stands for an allreduce or a reduce, an element's contributions are combined in the
+// node, in rank order, and then node by node; so the order depends on where the ranks are, and on nothing else, but for the
+// rows that leave the arithmetic between nodes to MPI (leader, pipelined).
+#pragma once
+#include "collective/algorithms.hpp"
+#include "collective/hierarchy/cluster.hpp"
+
+namespace stretto::collective {
+
+Status barrier_leader(Cluster& cluster, const Request& request);
+
+Status bcast_leader(Cluster& cluster, const Request& request);
+Status bcast_pipelined(Cluster& cluster, const Request& request);
+
+Status reduce_leader(Cluster& cluster, const Request& request);
+Status reduce_rsa(Cluster& cluster, const Request& request);
+Status reduce_pipelined(Cluster& cluster, const Request& request);
+
+Status allreduce_leader(Cluster& cluster, const Request& request);
+Status allreduce_rsa(Cluster& cluster, const Request& request);
+Status allreduce_leaders(Cluster& cluster, const Request& request);
+Status allreduce_pipelined(Cluster& cluster, const Request& request);
+
+struct ClusterAlgorithm {
+  const char* name;
+  Kind kind;
+  Status (*run)(Cluster&, const Request&);
+};
+
+inline constexpr ClusterAlgorithm cluster_algorithms[] = {
+    {"leader", Kind::barrier, barrier_leader},
+    {"leader", Kind::bcast, bcast_leader},
+    {"pipelined", Kind::bcast, bcast_pipelined},
+    {"leader", Kind::reduce, reduce_leader},
+    {"rsa", Kind::reduce, reduce_rsa},
+    {"pipelined", Kind::reduce, reduce_pipelined},
+    {"leader", Kind::allreduce, allreduce_leader},
+    {"rsa", Kind::allreduce, allreduce_rsa},
+    {"leaders", Kind::allreduce, allreduce_leaders},
+    {"pipelined", Kind::allreduce, allreduce_pipelined},
+};
+inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);
+
+// Rows of both tables in one numbering.
+inline constexpr int row_count = algorithm_count + cluster_algorithm_count;
+inline constexpr bool spans_nodes(int row) {
+  return row >= algorithm_count;
+}
+inline constexpr const char* name_of_row(int row) {
+  return spans_nodes(row) ? cluster_algorithms[row - algorithm_count].name : algorithms[row].name;
+}
+inline constexpr Kind kind_of_row(int row) {
+  return spans_nodes(row) ? cluster_algorithms[row - algorithm_count].kind : algorithms[row].kind;
+}
+
+}  // namespace stretto::collective

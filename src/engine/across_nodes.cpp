@@ -1,0 +1,80 @@
+#include "engine/across_nodes.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace stretto::engine {
+
+using collective::Request;
+using select::Reason;
+
+// All ranks agree afterwards whether everybody could.
+size_t AcrossNodes::prepare_node() {
+  if (!node_->attach_stage()) return 0;
+  node_->stage_ = Communicator::ready;
+  return std::min(node_->team_->staged->cell_bytes(), cluster_.block_most() / 2);
+}
+
+Status AcrossNodes::run_in_node(void* self, const Request& request) {
+  return static_cast<AcrossNodes*>(self)->node_->run_phase(request);
+}
+
+Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& span, void* comm) {
+  const int rank = span.place.rank, size = span.place.size;
+  std::unique_ptr<Communicator> node(create(job, policy, span.members, span.place.local_size, span.place.local, comm));
+  std::unique_ptr<AcrossNodes> across;
+  if (node && node->reason() == Reason::none) across.reset(new (std::nothrow) AcrossNodes(span, std::move(node)));
+  bool usable = across && across->usable();
+  // Least element, and whether no node is crowded.
+  int64_t agreed[2] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded()};
+  std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(Reason::many_nodes));
+  if (!made) agreed[0] = 0;
+  if (!policy.host.least(comm, agreed, 2) || agreed[0] == 0) {
+    if (across) across->leave();
+    if (node) node->leave();
+    return new (std::nothrow) Communicator(Reason::no_shared_memory);
+  }
+  across->largest_element = size_t(agreed[0]);
+  across->crowded = agreed[1] == 0;
+  made->rank_ = rank;
+  made->size_ = size;
+  made->job_ = &job;
+  made->policy_ = &policy;
+  made->across_ = std::move(across);
+  return made.release();
+}
+
+// A phase inside a node: what the rules choose for it, and where they leave it to MPI, the algorithm that can do any size.
+Status Communicator::run_phase(const Request& request) {
+  const select::Selection& selection = select(request);
+  int row = selection.algorithm;
+  if (row < 0) row = select::any_size_algorithm(request.kind);
+  const collective::Algorithm& algorithm = collective::algorithms[row];
+  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  team_->copies_pay = !selection.for_arena;
+  return algorithm.run(*team_, request);
+}
+
+// As decide(), from facts that all nodes have agreed on.
+Outcome Communicator::decide_across(const Request& request) {
+  const collective::Placement& place = across_->place();
+  auto& last = last_[int(request.kind)];
+  if (last.bytes != request.bytes()) {
+    select::Facts facts{request.kind, request.bytes(), size_, across_->crowded, policy_->travel};
+    facts.nodes = place.nodes;
+    last = {request.bytes(), select::choose(*policy_->rules, facts)};
+  }
+  if (reason_ != Reason::many_nodes) return {-1, reason_, {}};
+  if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
+  if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
+  if (request.op == kernels::Op::user && request.element > across_->largest_element) return {-1, Reason::large_element, {}};
+  return {last.selection.algorithm, Reason::none, {}};
+}
+
+Status Communicator::execute_across(const Request& request, int row) {
+  Status status = collective::cluster_algorithms[row - collective::algorithm_count].run(across_->cluster(), request);
+  if (!status.ok()) reason_ = Reason::peer_lost;
+  return status;
+}
+
+}  // namespace stretto::engine

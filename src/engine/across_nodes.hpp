@@ -1,0 +1,38 @@
+// The part of a communicator that spans nodes: the communicator of this node's ranks, the rail to the other nodes, and the
+// collectives composed of both.
+#pragma once
+#include <memory>
+
+#include "collective/hierarchy/rows.hpp"
+#include "engine/communicator.hpp"
+
+namespace stretto::engine {
+
+class AcrossNodes {
+ public:
+  AcrossNodes(Span& span, std::unique_ptr<Communicator> node)
+      : node_(std::move(node)),
+        links_(std::move(span.links)),
+        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this) {}
+
+  bool usable() const { return cluster_.usable(); }
+  const collective::Placement& place() const { return cluster_.place; }
+  collective::Cluster& cluster() { return cluster_; }
+
+  // What the nodes agreed on: whether ranks outnumber CPUs on one of them, and the largest element of a user's operation.
+  bool crowded = false;
+  size_t largest_element = 0;
+
+  // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
+  size_t prepare_node();
+  void leave() { node_->leave(); }
+
+ private:
+  static Status run_in_node(void* self, const collective::Request& request);
+
+  std::unique_ptr<Communicator> node_;
+  std::unique_ptr<collective::Links> links_;
+  collective::Cluster cluster_;
+};
+
+}  // namespace stretto::engine

@@ -1,0 +1,138 @@
+#include "shim/rails.hpp"
+
+#include <mutex>
+#include <new>
+
+#include "shim/mpi.hpp"
+#include "shim/nodes.hpp"
+
+namespace stretto::shim {
+namespace {
+
+using collective::Request;
+
+class Rail;
+
+struct Register {
+  std::mutex mutex;
+  int taken = 0;
+  Rail* newest = nullptr;  // of a list
+};
+
+Register& rails() {
+  alignas(Register) static char storage[sizeof(Register)];
+  static Register* made = new (storage) Register;  // never destroyed: communicators are freed until the very end
+  return *made;
+}
+
+Status status_of(int code) {
+  return code == MPI_SUCCESS ? Status::good() : refused("MPI failed between the nodes");
+}
+
+const HostOperands& operands(const Request& request) {
+  return *static_cast<const HostOperands*>(request.host);
+}
+
+MPI_Datatype byte_type() {
+  static const MPI_Datatype type = [] {
+    MPI_Datatype found{};
+    predefined("MPI_BYTE", &found);
+    return found;
+  }();
+  return type;
+}
+
+class Rail final : public collective::Links {
+ public:
+  explicit Rail(MPI_Comm comm) : comm_(comm) {
+    mpi().Comm_rank(comm, &rank_);
+    std::lock_guard<std::mutex> lock(rails().mutex);
+    next_ = rails().newest;
+    rails().newest = this;
+  }
+  Rail(const Rail&) = delete;
+  Rail& operator=(const Rail&) = delete;
+  ~Rail() override {
+    free_comm();
+    std::lock_guard<std::mutex> lock(rails().mutex);
+    for (Rail** at = &rails().newest; *at != nullptr; at = &(*at)->next_)
+      if (*at == this) {
+        *at = next_;
+        break;
+      }
+    --rails().taken;
+  }
+
+  // Freeing is collective. All ranks of the rail are in the communicator that is being freed, so all come here.
+  void free_comm() {
+    if (freed_) return;
+    freed_ = true;
+    mpi().Comm_free(&comm_);
+  }
+  Rail* next() const { return next_; }
+
+  Status barrier() override { return status_of(mpi().Barrier(comm_)); }
+
+  Status gather(const void* own, void* all, size_t bytes, int root) override {
+    return status_of(mpi().Gather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), root, comm_));
+  }
+  Status allgather(const void* own, void* all, size_t bytes) override {
+    return status_of(mpi().Allgather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), comm_));
+  }
+  Status exchange(const Blocks& to_send, const Blocks& to_receive) override {
+    return status_of(mpi().Alltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data, to_receive.bytes,
+                                     to_receive.offsets, byte_type(), comm_));
+  }
+  Status allgather_blocks(const Blocks& blocks) override {
+    return status_of(
+        mpi().Allgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(), comm_));
+  }
+  Status gather_blocks(const Blocks& blocks, int root) override {
+    const void* own = rank_ == root ? MPI_IN_PLACE : static_cast<const char*>(blocks.data) + blocks.offsets[rank_];
+    return status_of(mpi().Gatherv(own, blocks.bytes[rank_], byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
+                                   root, comm_));
+  }
+
+  Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
+    const void* own = rank_ == root ? MPI_IN_PLACE : vector;
+    return status_of(mpi().Ireduce(own, vector, int(count), operands(request).type, operands(request).op, root, comm_,
+                                   &requests_[slot]));
+  }
+  Status start_allreduce(const Request& request, void* vector, size_t count, int slot) override {
+    return status_of(mpi().Iallreduce(MPI_IN_PLACE, vector, int(count), operands(request).type, operands(request).op, comm_,
+                                      &requests_[slot]));
+  }
+  Status start_bcast(void* data, size_t bytes, int root, int slot) override {
+    return status_of(mpi().Ibcast(data, int(bytes), byte_type(), root, comm_, &requests_[slot]));
+  }
+  Status finish(int slot) override { return status_of(mpi().Wait(&requests_[slot], MPI_STATUS_IGNORE)); }
+
+ private:
+  MPI_Comm comm_;
+  bool freed_ = false;
+  int rank_ = 0;
+  Rail* next_ = nullptr;
+  MPI_Request requests_[slots];
+};
+
+}  // namespace
+
+bool reserve_rail() {
+  std::lock_guard<std::mutex> lock(rails().mutex);
+  return rails().taken < most_rails && ++rails().taken;
+}
+
+void return_rail() {
+  std::lock_guard<std::mutex> lock(rails().mutex);
+  --rails().taken;
+}
+
+std::unique_ptr<collective::Links> make_links(MPI_Comm comm) {
+  return std::unique_ptr<collective::Links>(new (std::nothrow) Rail(comm));
+}
+
+void free_rails() {
+  for (Rail* rail = rails().newest; rail != nullptr; rail = rail->next()) rail->free_comm();
+}
+
+}  // namespace stretto::shim

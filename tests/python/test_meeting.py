@@ -1,0 +1,97 @@
+"""Where the nodes of a job meet: one answer for all."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from stretto import meeting
+
+JOB = "feedbeef"
+
+
+@pytest.fixture
+def place() -> Iterator[meeting.Meeting]:
+    held = meeting.Meeting(JOB)
+    yield held
+    held.close()
+
+
+def ask(place: meeting.Meeting, line: str) -> str:
+    port = place._socket.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection, connection.makefile("rb") as answers:
+        assert answers.readline() == meeting.GREETING
+        connection.sendall(line.encode() + b"\n")
+        return answers.readline().decode().strip()
+
+
+def question(nonce: str, ranks: str, fingerprint: str = "f", world: int = 4, patience: int = 20000, launch: str = "l") -> str:
+    return f"meet {JOB} {launch} {nonce} {world} {fingerprint} {patience} {ranks}"
+
+
+def ask_all(place: meeting.Meeting, lines: list[str]) -> list[str]:
+    answers = [""] * len(lines)
+
+    def one(number: int) -> None:
+        answers[number] = ask(place, lines[number])
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(len(lines))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    return answers
+
+
+def test_all_come(place: meeting.Meeting) -> None:
+    assert ask_all(place, [question("a", "0,1"), question("b", "3,2")]) == ["joined", "joined"]
+
+
+def test_the_same_question_gets_the_same_answer_again(place: meeting.Meeting) -> None:
+    ask_all(place, [question("a", "0,1"), question("b", "3,2")])
+    assert ask(place, question("b", "3,2")) == "joined"
+
+
+def test_one_job_after_the_other(place: meeting.Meeting) -> None:
+    for run in range(3):
+        assert ask_all(place, [question(f"a{run}", "0,1"), question(f"b{run}", "2,3")]) == ["joined", "joined"]
+
+
+def test_whoever_is_missing_is_not_waited_for_longer_than_allowed(place: meeting.Meeting) -> None:
+    assert ask_all(place, [question("a", "0", patience=300), question("b", "2,3", patience=300)]).count("missing!") == 1
+
+
+def test_one_node_tells_the_user(place: meeting.Meeting) -> None:
+    lines = [question("a", "0", "f"), question("b", "1", "g"), question("c", "2,3", "f")]
+    answers = ask_all(place, lines)
+    assert sorted(answers) == ["differ", "differ", "differ!"]
+
+
+def test_a_node_whose_own_ranks_have_not_joined_ends_the_wait(place: meeting.Meeting) -> None:
+    answers = ask_all(place, [question("a", "0,1"), question("b", "-")])
+    assert sorted(answer.rstrip("!") for answer in answers) == ["missing", "missing"]
+
+
+def test_ranks_that_come_twice_are_of_different_jobs(place: meeting.Meeting) -> None:
+    answers = ask_all(place, [question("a", "0,1"), question("b", "1,2")])
+    assert {answer.rstrip("!") for answer in answers} == {"missing"}
+
+
+def test_jobs_are_told_apart_by_their_launcher(place: meeting.Meeting) -> None:
+    lines = [question(f"{launch}{ranks}", ranks, launch=launch) for launch in "xy" for ranks in ("0,1", "2,3")]
+    assert ask_all(place, lines) == ["joined"] * 4
+
+
+@pytest.mark.parametrize("line", ["", "meet", "meet other l n 4 f 10 0,1", f"meet {JOB} l n four f 10 0", f"meet {JOB} l n 4 f 10 0,x"])
+def test_others_get_no_answer(place: meeting.Meeting, line: str) -> None:
+    assert ask(place, line) == ""
+
+
+def test_addresses_are_for_other_machines() -> None:
+    with meeting.held(JOB) as addresses:
+        assert "127.0.0.1" not in addresses
+        for address in addresses.split("/") if addresses else []:
+            assert address.rpartition(":")[2].isdigit()

@@ -1,0 +1,170 @@
+// A communicator over nodes whose ranks are threads: a TeamOfThreads per node, and rails that stand in for MPI.
+#pragma once
+#include <barrier>
+
+#include "collective/hierarchy/rows.hpp"
+#include "team_of_threads.hpp"
+
+namespace stretto::collective {
+
+// What the ranks of one rail share.
+struct RailOfThreads {
+  explicit RailOfThreads(int nodes) : sync(nodes), blocks(size_t(nodes)), data(size_t(nodes)) {}
+  std::barrier<> sync;
+  std::vector<Links::Blocks> blocks;
+  std::vector<void*> data;
+};
+
+// One rank's stages: everybody shows where its data is, then takes from the others what is its own. What is started is done at
+// once, which MPI may do as well.
+class LinksOfThreads final : public Links {
+ public:
+  LinksOfThreads(RailOfThreads& rail, int node, int nodes) : rail_(rail), node_(node), nodes_(nodes) {}
+
+  Status barrier() override {
+    rail_.sync.arrive_and_wait();
+    return Status::good();
+  }
+  Status gather(const void* own, void* all, size_t bytes, int root) override {
+    return around(const_cast<void*>(own), [&] {
+      for (int i = 0; node_ == root && i < nodes_; ++i) memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
+    });
+  }
+  Status allgather(const void* own, void* all, size_t bytes) override {
+    return around(const_cast<void*>(own), [&] {
+      for (int i = 0; i < nodes_; ++i) memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
+    });
+  }
+  Status exchange(const Blocks& to_send, const Blocks& to_receive) override {
+    rail_.blocks[size_t(node_)] = to_send;
+    return around(to_send.data, [&] {
+      for (int i = 0; i < nodes_; ++i) {
+        const Blocks& theirs = rail_.blocks[size_t(i)];
+        EXPECT_EQ(theirs.bytes[node_], to_receive.bytes[i]);
+        memcpy(static_cast<char*>(to_receive.data) + to_receive.offsets[i],
+               static_cast<char*>(theirs.data) + theirs.offsets[node_], size_t(theirs.bytes[node_]));
+      }
+    });
+  }
+  Status allgather_blocks(const Blocks& blocks) override {
+    return around(blocks.data, [&] { take_blocks(blocks); });
+  }
+  Status gather_blocks(const Blocks& blocks, int root) override {
+    return around(blocks.data, [&] {
+      if (node_ == root) take_blocks(blocks);
+    });
+  }
+  Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
+    return reduce(request, vector, count, node_ == root, slot);
+  }
+  Status start_allreduce(const Request& request, void* vector, size_t count, int slot) override {
+    return reduce(request, vector, count, true, slot);
+  }
+  Status start_bcast(void* data, size_t bytes, int root, int slot) override {
+    begin(slot);
+    return around(data, [&] {
+      if (node_ != root) memcpy(data, rail_.data[size_t(root)], bytes);
+    });
+  }
+  Status finish(int slot) override {
+    EXPECT_TRUE(started_[slot]) << "nothing was started in this slot";
+    started_[slot] = false;
+    return Status::good();
+  }
+  bool idle() const { return std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; }); }
+
+ private:
+  template <class Take>
+  Status around(void* own, Take take) {
+    rail_.data[size_t(node_)] = own;
+    rail_.sync.arrive_and_wait();
+    take();
+    rail_.sync.arrive_and_wait();
+    return Status::good();
+  }
+  void take_blocks(const Blocks& blocks) {
+    for (int i = 0; i < nodes_; ++i)
+      if (i != node_)
+        memcpy(static_cast<char*>(blocks.data) + blocks.offsets[i], static_cast<char*>(rail_.data[size_t(i)]) + blocks.offsets[i],
+               size_t(blocks.bytes[i]));
+  }
+  Status reduce(const Request& request, void* vector, size_t count, bool receives, int slot) {
+    begin(slot);
+    Bytes result(count * request.element);
+    Status status = around(vector, [&] {
+      std::vector<const void*> inputs(rail_.data.begin(), rail_.data.end());
+      kernels::reduce(request.op, request.type, inputs.data(), nodes_, result.data(), count);
+    });
+    if (receives) memcpy(vector, result.data(), result.size());
+    return status;
+  }
+  void begin(int slot) {
+    EXPECT_FALSE(started_[slot]) << "the slot is in use";
+    started_[slot] = true;
+  }
+
+  using Bytes = std::vector<unsigned char>;
+  RailOfThreads& rail_;
+  const int node_, nodes_;
+  bool started_[slots] = {};
+};
+
+// node_names[r]: where rank r is.
+class ClusterOfThreads {
+ public:
+  explicit ClusterOfThreads(const std::vector<int>& node_names) {
+    const int size = int(node_names.size());
+    for (int r = 0; r < size; ++r) {
+      Placement place;
+      EXPECT_TRUE(place.find(node_names.data(), size, r));
+      if (r == 0) make_nodes(place);
+      std::unique_ptr<LinksOfThreads> links;
+      if (place.local < place.rails) links = std::make_unique<LinksOfThreads>(*rails_[size_t(place.local)], place.node, place.nodes);
+      Team& team = nodes_[size_t(place.node)]->team(place.local);
+      clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team));
+      links_.push_back(std::move(links));
+      EXPECT_TRUE(clusters_.back()->usable());
+    }
+  }
+  int size() const { return int(clusters_.size()); }
+  Cluster& cluster(int r) { return *clusters_[size_t(r)]; }
+
+  void run(const std::function<Status(Cluster&)>& body) {
+    std::vector<std::thread> threads;
+    std::vector<Status> statuses(clusters_.size());
+    for (size_t r = 0; r < clusters_.size(); ++r) threads.emplace_back([&, r] { statuses[r] = body(*clusters_[r]); });
+    for (auto& thread : threads) thread.join();
+    for (size_t r = 0; r < clusters_.size(); ++r) {
+      EXPECT_TRUE(statuses[r].ok()) << "rank " << r << ": " << statuses[r].what;
+      EXPECT_TRUE(!links_[r] || links_[r]->idle()) << "rank " << r << " has left something unfinished";
+    }
+  }
+
+ private:
+  void make_nodes(const Placement& place) {
+    std::vector<int> sizes(size_t(place.nodes), 0);
+    for (int r = 0; r < place.size; ++r) ++sizes[size_t(place.node_of[r])];
+    for (int ranks : sizes) nodes_.push_back(std::make_unique<TeamOfThreads>(ranks));
+    for (int l = 0; l < place.rails; ++l) rails_.push_back(std::make_unique<RailOfThreads>(place.nodes));
+  }
+  static Status run_in_node(void* team, const Request& request) {
+    Team& ranks = *static_cast<Team*>(team);
+    switch (request.kind) {
+      case Kind::barrier:
+        return barrier_flat(ranks, request);
+      case Kind::bcast:
+        return request.bytes() <= slot_payload ? bcast_flat(ranks, request) : bcast_staged(ranks, request);
+      case Kind::reduce:
+        return request.bytes() <= slot_payload ? reduce_flat(ranks, request) : reduce_slices(ranks, request);
+      default:
+        return invalid("no such phase");
+    }
+  }
+
+  std::vector<std::unique_ptr<TeamOfThreads>> nodes_;
+  std::vector<std::unique_ptr<RailOfThreads>> rails_;
+  std::vector<std::unique_ptr<LinksOfThreads>> links_;
+  std::vector<std::unique_ptr<Cluster>> clusters_;
+};
+
+}  // namespace stretto::collective
