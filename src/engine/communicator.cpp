@@ -123,7 +123,7 @@ const select::Selection& Communicator::select(const Request& request) {
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
   last.selection = select::choose(*rules_, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel,
-                                                    job_->arenas().shared(), team_->domains.count()});
+                                            job_->arenas().shared(), team_->domains.count()});
   return last.selection;
 }
 

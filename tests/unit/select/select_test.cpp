@@ -114,7 +114,8 @@ TEST(Rules, DefaultsGoByDomainsOnlyWhereThereAreSeveral) {
 }
 
 TEST(Rules, NodesAreACondition) {
-  Rules rules = rules_of("allreduce nodes=3.. bytes=..4K leader\nallreduce slices\nallreduce nodes=2 rsa\nallreduce nodes=1.. mpi");
+  Rules rules =
+      rules_of("allreduce nodes=3.. bytes=..4K leader\nallreduce slices\nallreduce nodes=2 rsa\nallreduce nodes=1.. mpi");
   auto ask = [&](uint64_t bytes, int nodes) {
     Facts facts{Kind::allreduce, bytes, 8, false, Travel::direct};
     facts.nodes = nodes;
@@ -161,10 +162,9 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
                                            Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
-                                           Bad{"allreduce domains=many flat", 1}, 
-                                           Bad{"allreduce nodes=2.. slices", 1},
-                                           Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1}, Bad{"allreduce size=4 flat", 1},
-                                           Bad{"allreduce bytes=99999999999999999999 flat", 1}));
+                                           Bad{"allreduce domains=many flat", 1}, Bad{"allreduce nodes=2.. slices", 1},
+                                           Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1},
+                                           Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {
   std::string text;
