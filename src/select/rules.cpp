@@ -171,6 +171,8 @@ Status load_rules(const char* path, Rules* rules) {
 
 // Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Those for several
 // domains follow from the number of bytes that cross between them (docs/topology.md).
+// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Where a limit
+// of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none.
 const char* default_rules() {
   return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
          "barrier                          flat\n"
@@ -201,19 +203,27 @@ const char* default_rules() {
          "gather                           staged\n"
          "scatter    bytes=..1K            flat\n"
          "scatter    bytes=16K.. arena=yes crowded=no  direct\n"
+         "scatter    bytes=512K.. crowded=yes  mpi\n"
          "scatter                          staged\n"
          "allgather  bytes=..1K            flat\n"
          "allgather  bytes=16K.. arena=yes crowded=no  direct\n"
+         "allgather  bytes=512K.. crowded=yes  mpi\n"
          "allgather                        staged\n"
          "alltoall   bytes=..1K            flat\n"
          "alltoall   bytes=16K.. arena=yes crowded=no  direct\n"
+         "alltoall   bytes=128K.. crowded=yes  mpi\n"
          "alltoall                         staged\n"
+         "gatherv    crowded=yes           mpi\n"
          "gatherv                          staged\n"
+         "scatterv   crowded=yes           mpi\n"
          "scatterv                         staged\n"
          "allgatherv bytes=..1K            flat\n"
          "allgatherv bytes=16K.. arena=yes crowded=no  direct\n"
+         "allgatherv bytes=512K.. crowded=yes  mpi\n"
          "allgatherv                       staged\n"
+         "alltoallv  crowded=yes           mpi\n"
          "alltoallv                        staged\n"
+         "alltoallw  crowded=yes           mpi\n"
          "alltoallw                        staged\n"
          "reduce_scatter bytes=..1072      flat\n"
          "reduce_scatter bytes=16K.. arena=yes crowded=no  direct\n"
@@ -221,8 +231,10 @@ const char* default_rules() {
          "reduce_scatter_block bytes=..1072  flat\n"
          "reduce_scatter_block bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce_scatter_block             staged\n"
+         "scan       bytes=..64 crowded=yes  mpi\n"
          "scan       bytes=..1072          flat\n"
          "scan                             staged\n"
+         "exscan     bytes=..64 crowded=yes  mpi\n"
          "exscan     bytes=..1072          flat\n"
          "exscan                           staged\n"
          "barrier    nodes=2..             leader\n"

@@ -50,10 +50,11 @@ class Parcels {
   }
 
   // What this rank gives itself.
-  void keep_own() const {
+  void keep_own() {
     if (!request_.gives || !request_.gets) return;
     Piece from = request_.gives[route_.each ? rank_ : 0], to = request_.gets[rank_];
     size_t bytes = std::min(from.bytes, to.bytes);
+    if (from.bytes > bytes) outcome_ = truncated("a message is longer than the room for it", rank_);
     if (bytes > 0 && from.data && to.data && from.data != to.data) kernels::copy(to.data, from.data, bytes, store_);
   }
 

@@ -2,9 +2,11 @@
 ! the counts that a record must show, one "name count" a line.
 #if defined(BINDING_F08)
 #define REQUEST type(MPI_Request)
+#define DATATYPE type(MPI_Datatype)
 #define ERROR
 #else
 #define REQUEST integer
+#define DATATYPE integer
 #define ERROR , ierror
 #endif
 program calls
@@ -22,6 +24,9 @@ program calls
   double precision :: mine, total
   logical :: flags(2), all_set(2)
   REQUEST :: requests(2)
+  integer, parameter :: most = 64
+  integer :: sent(most), received(most), counts(most), places(most), bytes(most)
+  DATATYPE :: types(most)
 
   wrong = 0
   ierror = 0
@@ -65,14 +70,45 @@ program calls
   if (rank == 0 .and. largest /= ranks - 1) wrong = wrong + 1
   call MPI_Barrier(MPI_COMM_WORLD ERROR)
 
-  ! a collective that is only counted
   call MPI_Scan(rank, token, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD ERROR)
   if (token /= rank * (rank + 1) / 2) wrong = wrong + 1
+
+  ! arrays of counts, displacements and types; blocks in reverse order
+  do i = 1, ranks
+    sent(i) = 100 * rank + i
+    counts(i) = 1
+    places(i) = ranks - i
+    bytes(i) = 4 * (ranks - i)
+    types(i) = MPI_INTEGER
+  end do
+  received = -1
+  call MPI_Allgatherv(rank, 1, MPI_INTEGER, received, counts, places, MPI_INTEGER, MPI_COMM_WORLD ERROR)
+  do i = 1, ranks
+    if (received(ranks - i + 1) /= i - 1) wrong = wrong + 1
+  end do
+  received = -1
+  call MPI_Alltoallw(sent, counts, bytes, types, received, counts, bytes, types, MPI_COMM_WORLD ERROR)
+  do i = 1, ranks
+    if (received(ranks - i + 1) /= 100 * (i - 1) + ranks - rank) wrong = wrong + 1
+  end do
+  call MPI_Reduce_scatter(sent, token, counts, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD ERROR)
+  if (token /= 50 * ranks * (ranks - 1) + ranks * (rank + 1)) wrong = wrong + 1
+  if (rank == 0) then
+    call MPI_Scatter(sent, 1, MPI_INTEGER, MPI_IN_PLACE, 1, MPI_INTEGER, 0, MPI_COMM_WORLD ERROR)
+  else
+    call MPI_Scatter(sent, 1, MPI_INTEGER, token, 1, MPI_INTEGER, 0, MPI_COMM_WORLD ERROR)
+    if (token /= rank + 1) wrong = wrong + 1
+  end if
+
+  ! a collective that is only counted
+  call MPI_Ibarrier(MPI_COMM_WORLD, requests(1) ERROR)
+  call MPI_Waitall(1, requests, MPI_STATUSES_IGNORE ERROR)
 
   call MPI_Finalize(ierror)
   if (wrong > 0) print '(a,i0)', 'wrong results: ', wrong
   if (rank == 0) then
-    print '(a)', 'MPI_Init 1', 'MPI_Irecv 1', 'MPI_Isend 1', 'MPI_Waitall 1', 'MPI_Allreduce 5', 'MPI_Bcast 1', 'MPI_Reduce 2'
-    print '(a)', 'MPI_Barrier 1', 'MPI_Scan 1', 'MPI_Finalize 1'
+    print '(a)', 'MPI_Init 1', 'MPI_Irecv 1', 'MPI_Isend 1', 'MPI_Waitall 2', 'MPI_Allreduce 5', 'MPI_Bcast 1', 'MPI_Reduce 2'
+    print '(a)', 'MPI_Barrier 1', 'MPI_Scan 1', 'MPI_Allgatherv 1', 'MPI_Alltoallw 1', 'MPI_Reduce_scatter 1'
+    print '(a)', 'MPI_Scatter 1', 'MPI_Ibarrier 1', 'MPI_Finalize 1'
   end if
 end program calls
