@@ -66,7 +66,7 @@ class _Writer:
             for thread in sorted({0, *process.trace.event_threads()}):
                 names = process.trace.thread_names
                 called = names[thread] if thread < len(names) and names[thread] else f"thread {thread}"
-                self.locations[process.library, process.rank, thread] = self.definitions.location(called, group=group)
+                self.locations[process.library, process.rank, thread] = self.definitions.locations.create(called, group=group)
 
     def _communicators(self) -> dict[int, Any]:
         """By identity. Members count by their first threads."""
