@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import trace_writer as writer
 from stretto.cli import main
 from stretto.profile import rates
@@ -64,7 +65,9 @@ def test_rates_are_what_happened_between_two_looks(tmp_path: Path) -> None:
     assert row["bytes"] == pytest.approx(4 * 60 * 1024 / 2.0)
     by_rank = dict(found.ranks.select("rank", "share").iter_rows())
     assert by_rank[3] == pytest.approx(60 * 1e-3 / 2.0, rel=1e-3) and by_rank[0] == pytest.approx(60 * 2e-3 / 2.0, rel=1e-3)
-    assert rates.between(after, rates.Look(after.at + 1, before.job, before.cells)).functions["calls"].sum() == 160  # after a reset
+    assert (
+        rates.between(after, rates.Look(after.at + 1, before.job, before.cells)).functions["calls"].sum() == 160
+    )  # after a reset
 
 
 def test_top_draws_and_ends_with_the_job(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Time lines: Perfetto's packets, read by an independent decoder of protobuf's wire format, and OTF2 archives by their own reader."""
+"""Time lines: Perfetto's packets, read by a decoder of protobuf's wire format, and OTF2 archives, read by their own reader."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from stretto.cli import main
 from trace_writer import make_example
 
