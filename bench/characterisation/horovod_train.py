@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Data-parallel training with Horovod 0.28.1 and TensorFlow 2.15, to be characterised (README.md says how to install both).
 
-A classifier of three dense layers learns the quadrant-like class of random vectors; what it sends does not depend on what it learns.
-Gradients are fused up to HOROVOD_FUSION_THRESHOLD bytes.
+A classifier of three dense layers learns a class of random vectors; what it sends does not depend on what it learns. Gradients
+are fused up to HOROVOD_FUSION_THRESHOLD bytes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import horovod.tensorflow as hvd  # noqa: E402
-import tensorflow as tf  # noqa: E402
+import horovod.tensorflow as hvd
+import tensorflow as tf
 
 
 def make_model(width: int, classes: int) -> tf.keras.Model:
@@ -48,7 +48,7 @@ def main() -> None:
         with tf.GradientTape() as tape:
             loss = loss_of(classes, model(vectors, training=True))
         gradients = hvd.DistributedGradientTape(tape).gradient(loss, model.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+        optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
 
     begin = time.perf_counter()
@@ -60,7 +60,8 @@ def main() -> None:
             begin = time.perf_counter()
     if hvd.rank() == 0:
         spent = time.perf_counter() - begin
-        print(f"{hvd.size()} ranks, {options.steps} steps, last loss {float(loss):.3f}, {spent / max(1, options.steps - 1):.3f} s a step")
+        each = spent / max(1, options.steps - 1)
+        print(f"{hvd.size()} ranks, {options.steps} steps, last loss {float(loss):.3f}, {each:.3f} s a step")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,12 @@ KINDS = ("no profile", "sums", "every call")
 
 
 def environment(mpi: str) -> dict[str, str]:
-    extra = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "self,sm"}
+    extra = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "self,sm",
+    }
     path = f"{ROOT / '.mpi' / mpi / 'bin'}:{os.environ['PATH']}"
     return {**os.environ, **extra, "PATH": path, "PYTHONPATH": f"{ROOT / 'python'}:{ROOT / '.mpi' / 'examples'}"}
 
@@ -51,7 +56,12 @@ def seconds(kind: str, options: argparse.Namespace) -> tuple[float, float]:
         if kind != "no profile":
             report = folder / "report.json"
             stretto = str(ROOT / ".venv" / "bin" / "stretto")
-            subprocess.run([stretto, "report", str(folder / "profile"), "--json", str(report)], env=environment(options.mpi), check=True, capture_output=True)
+            subprocess.run(
+                [stretto, "report", str(folder / "profile"), "--json", str(report)],
+                env=environment(options.mpi),
+                check=True,
+                capture_output=True,
+            )
             share = json.loads(report.read_text())["overhead"].get("share") or 0.0
         return float(json.loads((folder / "times.json").read_text())["seconds"]), share
 
@@ -72,7 +82,9 @@ def main() -> None:
             times[kind].append(spent)
             shares[kind].append(share)
             print(f"round {number + 1}/{options.rounds}: {kind}: {spent:.2f} s", file=sys.stderr, flush=True)
-    print(f"| {options.ranks} ranks, {options.mpi}, {options.rounds} rounds | median, s | least, s | least, ratio | by the report |")
+    print(
+        f"| {options.ranks} ranks, {options.mpi}, {options.rounds} rounds | median, s | least, s | least, ratio | by the report |"
+    )
     print("|---|---:|---:|---:|---:|")
     for kind in KINDS:
         least, base = min(times[kind]), min(times["no profile"])

@@ -11,8 +11,8 @@ import threading
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import numpy as np  # noqa: E402
-from mpi4py import MPI  # noqa: E402
+import numpy as np
+from mpi4py import MPI
 
 
 def learn(comm: MPI.Intracomm, steps: int) -> None:

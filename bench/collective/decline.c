@@ -31,15 +31,15 @@ static int flag;
 BOTH_SIDES(test_nothing, Test(&at->none, &flag, MPI_STATUS_IGNORE))
 
 /* A message to itself: four calls. */
-#define EXCHANGE(name, P)                                                     \
-  static void exchange_##name(Place* at) {                                    \
-    for (int i = 0; i < block; ++i) {                                         \
-      MPI_Request both[2];                                                    \
-      P##MPI_Irecv(at->out, 2, MPI_FLOAT, 0, 5, at->self, &both[0]);           \
-      P##MPI_Isend(at->in, 2, MPI_FLOAT, 0, 5, at->self, &both[1]);            \
-      P##MPI_Wait(&both[1], MPI_STATUS_IGNORE);                               \
-      P##MPI_Wait(&both[0], MPI_STATUS_IGNORE);                               \
-    }                                                                         \
+#define EXCHANGE(name, P)                                            \
+  static void exchange_##name(Place* at) {                           \
+    for (int i = 0; i < block; ++i) {                                \
+      MPI_Request both[2];                                           \
+      P##MPI_Irecv(at->out, 2, MPI_FLOAT, 0, 5, at->self, &both[0]); \
+      P##MPI_Isend(at->in, 2, MPI_FLOAT, 0, 5, at->self, &both[1]);  \
+      P##MPI_Wait(&both[1], MPI_STATUS_IGNORE);                      \
+      P##MPI_Wait(&both[0], MPI_STATUS_IGNORE);                      \
+    }                                                                \
   }
 EXCHANGE(mpi, )
 EXCHANGE(pmpi, P)

@@ -1,8 +1,8 @@
 """A profile's calls as an OTF2 archive, for Vampir, Scalasca and whatever else reads that format.
 
-Written by the package `otf2` (the Score-P developers' own, from PyPI; `pip install otf2`). A rank is a process with a location per
-thread; each call is a region, with OTF2's records of messages and collectives in it. Times are ns of the job's common time line, moved
-so that none is below 0.
+Written by the package `otf2` (the Score-P developers' own; `pip install otf2`). A rank is a process with a location per thread;
+each call is a region, with OTF2's records of messages and collectives in it. Times are ns of the job's common time line,
+moved so that none is below 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ def to_otf2(folder: Path, target: Path, iterations: tuple[int, int] | None = Non
         import _otf2
         import otf2
     except ImportError:
-        raise StrettoError("OTF2 archives are written by the package otf2, which is not installed here: pip install otf2") from None
+        raise StrettoError(
+            "OTF2 archives are written by the package otf2, which is not installed here: pip install otf2"
+        ) from None
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StrettoError(f"{target} is there already: name a folder that is not")
     job = job_with_events(folder)
@@ -66,7 +68,7 @@ class _Writer:
             for thread in sorted({0, *process.trace.event_threads()}):
                 names = process.trace.thread_names
                 called = names[thread] if thread < len(names) and names[thread] else f"thread {thread}"
-                self.locations[process.library, process.rank, thread] = self.definitions.location(called, group=group)
+                self.locations[process.library, process.rank, thread] = self.definitions.locations.create(called, group=group)
 
     def _communicators(self) -> dict[int, Any]:
         """By identity. Members count by their first threads."""
@@ -77,7 +79,8 @@ class _Writer:
         if not members:
             return {}
         self.definitions.group("ranks", group_type=kinds.COMM_LOCATIONS, paradigm=mpi, members=members)
-        found, groups = {}, {}
+        found: dict[int, Any] = {}
+        groups: dict[tuple[int, ...], Any] = {}
         for (library, identity), one in self.job.groups.items():
             if library != "MPI" or not one.members or any(rank not in firsts for rank in one.members):
                 continue
@@ -173,7 +176,7 @@ def _start(process: Process) -> int:
 
 
 def _calls_with_parts(frame: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
-    """Calls in the order of their ends, each with the parts that follow it. (Of a block that begins with parts these are lost.)"""
+    """Calls in the order of their ends, each with the parts that follow it; parts at the begin of a block are lost."""
     group: list[dict[str, Any]] = []
     for row in frame.with_columns(pl.col(pl.Categorical).cast(pl.String)).iter_rows(named=True):
         if not row["part"]:

@@ -123,7 +123,8 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The profile's folde
 def show(
     folder: Folder,
     other: Annotated[
-        Path | None, typer.Argument(metavar="[OTHER]", help="Another run's folder, to be compared with the first.", show_default=False)
+        Path | None,
+        typer.Argument(metavar="[OTHER]", help="Another run's folder, to be compared with the first.", show_default=False),
     ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes, if not to DIR/report.html.")
@@ -248,10 +249,12 @@ def export(
         Path | None, typer.Option("--parquet", metavar="FOLDER", help="One row per call, as Parquet files in this folder.")
     ] = None,
     perfetto: Annotated[
-        Path | None, typer.Option("--perfetto", metavar="FILE", help="A time line for ui.perfetto.dev; FILE.json: also for chrome://tracing.")
+        Path | None,
+        typer.Option("--perfetto", metavar="FILE", help="A time line for ui.perfetto.dev; FILE.json: also for chrome://tracing."),
     ] = None,
     otf2: Annotated[
-        Path | None, typer.Option("--otf2", metavar="FOLDER", help="An OTF2 archive, for Vampir or Scalasca; needs the package otf2.")
+        Path | None,
+        typer.Option("--otf2", metavar="FOLDER", help="An OTF2 archive, for Vampir or Scalasca; needs the package otf2."),
     ] = None,
     iterations: Iterations = "",
 ) -> None:

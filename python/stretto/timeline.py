@@ -1,5 +1,6 @@
-"""A profile's calls on a time line with a track per rank and thread: as Perfetto's protobuf, with arrows from rank to rank through each
-collective in the order of arrival, or, where the file's name ends in .json, in the format of chrome://tracing without arrows."""
+"""A profile's calls on a time line with a track per rank and thread: as Perfetto's protobuf, with arrows from
+rank to rank through each collective in the order of arrival, or, where the file's name ends in .json, in the format of
+chrome://tracing without arrows."""
 
 from __future__ import annotations
 
@@ -66,7 +67,12 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 def _write_json(file: BinaryIO, job: Job, calls: pl.DataFrame) -> None:
     file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
     for process in job.processes:
-        name = {"name": "process_name", "ph": "M", "pid": _track(process.library, process.rank), "args": {"name": _name_of(process)}}
+        name = {
+            "name": "process_name",
+            "ph": "M",
+            "pid": _track(process.library, process.rank),
+            "args": {"name": _name_of(process)},
+        }
         file.write(json.dumps(name).encode() + b",\n")
     for row in calls.iter_rows(named=True):
         file.write(_slice(row).encode() + b",\n")

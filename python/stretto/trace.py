@@ -265,7 +265,9 @@ def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:
     """The sections in file order. Behind a damaged one the next page that begins like a section is where it goes on."""
     at = PAGE
     while at + SECTION_HEADER.size <= length:
-        magic, kind, thread, entry_bytes, _, size, used, first, *_ = SECTION_HEADER.unpack(_exactly(file, at, SECTION_HEADER.size))
+        magic, kind, thread, entry_bytes, _, size, used, first, *_ = SECTION_HEADER.unpack(
+            _exactly(file, at, SECTION_HEADER.size)
+        )
         if magic != SECTION_MAGIC or size < PAGE or size % PAGE:
             if magic or size or trace.header.stage == STAGES.index("finalized"):
                 trace.problems.append(f"damaged section at byte {at}")
@@ -282,7 +284,9 @@ def _exactly(file: int, offset: int, size: int) -> bytes:
     return os.pread(file, size, offset).ljust(size, b"\0")
 
 
-def _section(trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int, int]) -> Section | None:
+def _section(
+    trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int, int]
+) -> Section | None:
     name, layout = kind
     thread, entry_bytes, used, first = rest
     if not layout.itemsize <= entry_bytes <= PAGE:

@@ -29,7 +29,8 @@ inline bool no_device_memory() {
 }
 
 // Finds the loader's count, by loading and unloading a small library of libc's. To be called from one thread, before
-// the first use of the rest (again: nothing happens); where the count is not found everything works, at some tens of nanoseconds a call.
+// the first use of the rest (again: nothing happens); where the count is not found everything works, at some tens of nanoseconds
+// a call.
 void watch_loader();
 
 uint8_t ask_driver(const void* address);

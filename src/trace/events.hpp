@@ -1,5 +1,6 @@
 // Where one thread's events go: into its tail, one mapped section that is used again and again, and from there, when it is
-// full, by one write into sections of the file that are never mapped. A fresh page of a mapped file costs more than the events on it.
+// full, by one write into sections of the file that are never mapped. A fresh page of a mapped file costs more than the events on
+// it.
 #pragma once
 #include "trace/trace_state.hpp"
 

@@ -47,7 +47,7 @@ struct TraceHeader {
   uint64_t file_bytes;             // length of the file as far as it is in use
   char library[128];               // first line of MPI_Get_library_version, or "NCCL 2.x"
   char host[64];
-  char job[64];    // STRETTO_JOB
+  char job[64];       // STRETTO_JOB
   char clock[64];     // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
   uint64_t cpus[16];  // bit i of word j: CPU 64 j + i may be used, at the end of MPI_Init; all 0: unknown
 };

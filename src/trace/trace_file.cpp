@@ -30,8 +30,7 @@ constexpr const char* cannot_open = "the trace file cannot be opened again";
 
 Status write_all(int fd, const Piece& piece) {
   for (size_t done = 0; done < piece.bytes;) {
-    const ssize_t wrote =
-        pwrite(fd, static_cast<const char*>(piece.data) + done, piece.bytes - done, off_t(piece.offset + done));
+    const ssize_t wrote = pwrite(fd, static_cast<const char*>(piece.data) + done, piece.bytes - done, off_t(piece.offset + done));
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) return no_memory("the trace cannot be written", wrote < 0 ? errno : ENOSPC);
     done += size_t(wrote);

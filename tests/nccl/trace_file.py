@@ -13,6 +13,7 @@ _EVENT = struct.Struct("<QIHHIiiIIIHBBBBH")
 _CELL = struct.Struct("<HHHBBBB6xQQQQQQ")
 _COMMUNICATOR = struct.Struct("<4QIiIIQ72s")
 _PARTNER = struct.Struct("<HHiQQ8x")
+_EVENTS, _TAIL = 13, 16
 _NAMES = {1: "functions", 3: "algorithms"}
 NONE16, NONE8 = 0xFFFF, 0xFF
 PART, WIDE, IN_PLACE, FAILED = 1, 2, 4, 32
@@ -65,17 +66,19 @@ def read(path: Path) -> Trace:
     header["library"] = text(header["library"])
     trace = Trace(header)
     raw: list[tuple[int, tuple[int, ...]]] = []
+    tails: list[tuple[int, tuple[int, ...]]] = []  # each thread's newest
     place = header["header_bytes"]
     while place + _SECTION.size <= min(len(data), header["bytes"]):
         magic, kind, thread, entry_bytes, _, length, used = _SECTION.unpack_from(data, place)
         assert magic == 0x54434553 and length, (path, place)
         first = place + _SECTION.size
         for i in range(used):
-            take(trace, raw, kind, thread, data[first + i * entry_bytes : first + (i + 1) * entry_bytes])
+            entry = data[first + i * entry_bytes : first + (i + 1) * entry_bytes]
+            take(trace, tails if kind == _TAIL else raw, kind, thread, entry)
         place += length
     span = header["last_ticks"] - header["start_ticks"]
     rate = (header["last_ns"] - header["start_ns"]) / span if span else 1.0
-    trace.events = [named(trace, thread, event, rate) for thread, event in raw]
+    trace.events = [named(trace, thread, event, rate) for thread, event in raw + tails]
     return trace
 
 
@@ -101,7 +104,7 @@ def take(trace: Trace, raw: list[tuple[int, tuple[int, ...]]], kind: int, thread
         partner = _PARTNER.unpack(entry)
         if partner[3]:
             trace.partners.append(partner)
-    elif kind == 13:
+    elif kind in (_EVENTS, _TAIL):
         raw.append((thread, _EVENT.unpack(entry)))
 
 

@@ -106,7 +106,9 @@ def test_oversubscription(tmp_path: Path, cpus: Any, told: bool) -> None:
     assert (about(found, "4 ranks share 2 CPUs on node0") is not None) == told
 
 
-@pytest.mark.parametrize(("masks", "told"), [((3, 3, 3, 3), True), ((1, 2, 4, 8), False), ((3, 3, 0, 12), False), ((1,) * 4, True)])
+@pytest.mark.parametrize(
+    ("masks", "told"), [((3, 3, 3, 3), True), ((1, 2, 4, 8), False), ((3, 3, 0, 12), False), ((1,) * 4, True)]
+)
 def test_oversubscription_by_what_the_ranks_say(tmp_path: Path, masks: tuple[int, ...], told: bool) -> None:
     processes = world(4)
     for process, mask in zip(processes, masks, strict=True):

@@ -27,14 +27,14 @@ class Figure:
 
 @dataclass(slots=True)
 class Comparison:
-    """Of `a` with `b`. Seconds are means over the ranks of each run, so that runs with different numbers of ranks can be compared."""
+    """Seconds are means over the ranks of each run, so that runs with different numbers of ranks can be compared."""
 
     first: Profile
     second: Profile
     figures: list[Figure] = field(default_factory=list)
     functions: pl.DataFrame = field(default_factory=pl.DataFrame)  # library, function, and of each run calls and time of a rank
     sizes: pl.DataFrame = field(default_factory=pl.DataFrame)  # function, upper, and of each run calls and mean seconds of one
-    late: tuple[list[int], list[int]] = ((), ())  # type: ignore[assignment]  # ranks that cause waiting all the time
+    late: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))  # ranks that cause waiting
     differences: list[str] = field(default_factory=list)  # that make figures hard to compare
 
 
@@ -42,7 +42,9 @@ def compare(first: Profile, second: Profile) -> Comparison:
     found = Comparison(first, second)
     found.figures = _figures(first, second)
     found.functions = _side_by_side(_functions(first), _functions(second), ["library", "function"], "time")
-    found.sizes = _side_by_side(_sizes(first), _sizes(second), ["library", "function", "upper"], "total").drop("total", "total_right")
+    found.sizes = _side_by_side(_sizes(first), _sizes(second), ["library", "function", "upper"], "total").drop(
+        "total", "total_right"
+    )
     found.late = (_late(first), _late(second))
     found.differences = _differences(first, second)
     return found

@@ -163,11 +163,7 @@ def oversubscribed(seen: View) -> list[Said]:
     ranks: dict[str, int] = {}
     for process in seen.job.mpi:
         ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
-    crowded = {
-        host: (number, allowed[host])
-        for host, number in ranks.items()
-        if 0 < allowed.get(host, 0) < number
-    }
+    crowded = {host: (number, allowed[host]) for host, number in ranks.items() if 0 < allowed.get(host, 0) < number}
     if not crowded:
         return []
     host, (number, cpus) = max(crowded.items(), key=lambda item: item[1][0] / item[1][1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from stretto.trace_layout import MODES, NONE16, STAGES
 
 MOST_ALIKE = 8  # communicators of one name that are told apart; more share one label
 _JOB_BYTES = 1 << 20  # of job.json that are read
+_NESTED = re.compile(r"(duplicate of ){2,}")  # frameworks copy copies: their numbers tell them apart
 
 
 @dataclass(slots=True)
@@ -238,7 +240,7 @@ def _groups(processes: list[Process]) -> dict[tuple[str, int], Group]:
             seen.setdefault((process.library, one.identity), one)
     alike: dict[tuple[str, str], list[int]] = {}
     for (library, identity), one in seen.items():
-        alike.setdefault((library, one.name or "unnamed"), []).append(identity)
+        alike.setdefault((library, _NESTED.sub("duplicate of ", one.name) or "unnamed"), []).append(identity)
     labels = {}
     for (library, name), identities in alike.items():
         for number, identity in enumerate(identities, 1):

@@ -28,8 +28,8 @@ COLLECTIVE = re.compile(
 PERSISTENT = re.compile(r"(MPI_\w+)_init(_c)?")  # a part of MPI_Start or MPI_Startall
 MOST_PENDING = 1 << 23  # events of one communicator that wait for those of other members
 
-# Mode aggregate keeps the first 2^base collectives of a communicator and about 2^(base-1) of each further octave of their numbers,
-# chosen by a hash, with a base that depends on the communicator's index in its process (docs/trace_format.md).
+# Mode aggregate keeps the first 2^base collectives of a communicator and about 2^(base-1) of each further octave of their
+# numbers, chosen by a hash, with a base that depends on the communicator's index in its process (docs/trace_format.md).
 SAMPLING = ((8, 12), (64, 8), (1 << 16, 4))
 PENDING = np.dtype([("sequence", "i8"), ("begin", "f8"), ("end", "f8"), ("bytes", "i8"), ("function", "i4")])
 

@@ -54,7 +54,15 @@ def _functions(found: Comparison) -> list[tuple[str, ...]]:
 
 def _sizes(found: Comparison) -> list[tuple[str, ...]]:
     return [
-        (function, bin_name(upper), _shown(calls, ""), _shown(calls2, ""), _shown(each, "s"), _shown(each2, "s"), _ratio(each, each2))
+        (
+            function,
+            bin_name(upper),
+            _shown(calls, ""),
+            _shown(calls2, ""),
+            _shown(each, "s"),
+            _shown(each2, "s"),
+            _ratio(each, each2),
+        )
         for _, function, upper, calls, each, calls2, each2 in found.sizes.iter_rows()
     ]
 
@@ -67,7 +75,8 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "second": found.second.folder,
         "differences": found.differences,
         "figures": [
-            {"name": one.name, "unit": one.unit, "first": one.first, "second": one.second, "ratio": one.ratio} for one in found.figures
+            {"name": one.name, "unit": one.unit, "first": one.first, "second": one.second, "ratio": one.ratio}
+            for one in found.figures
         ],
         "functions": _rows(found.functions.to_dicts()),
         "sizes": _rows(found.sizes.to_dicts()),
