@@ -69,6 +69,16 @@ bool crowded(const Member* members, int count) {
   return count > all.count() || (quota > 0 && count > quota);
 }
 
+int domains_of(const Member* members, int count) {
+  int domains = 0;
+  for (int i = 0; i < count; ++i) {
+    bool seen = false;
+    for (int k = 0; k < i; ++k) seen = seen || members[k].domain == members[i].domain;
+    domains += !seen;
+  }
+  return domains;
+}
+
 Status Job::join(const Place& place, const Settings& settings, const select::Rules& rules) {
   place_ = place;
   settings_ = settings;
@@ -80,6 +90,7 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   STRETTO_TRY(agree(deadline));
   pool_ = Pool(&header_->pool, &segment_);
   crowded_ = engine::crowded(header_->members, place_.local_size);
+  domains_ = domains_of(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
   return Status::good();

@@ -67,6 +67,7 @@ class Job {
   bool joined() const { return joined_; }
   bool crowded() const { return crowded_; }  // ranks outnumber the CPUs they may use
   int local_size() const { return place_.local_size; }
+  int domains() const { return domains_; }  // over which its ranks are spread
 
   // Index of the member with this world rank; -1: not on this node.
   int member_of(int world_rank) const;
@@ -97,9 +98,13 @@ class Job {
   JobHeader* header_ = nullptr;
   bool joined_ = false;
   bool crowded_ = false;
+  int domains_ = 1;
 };
 
 // Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.
 bool crowded(const Member* members, int count);
+
+// How many different domains they stand in.
+int domains_of(const Member* members, int count);
 
 }  // namespace stretto::engine

@@ -146,7 +146,10 @@ bool prepare_mpi(Context& c, const engine::Place& place) {
 void activate(Context& c) {
   pthread_atfork(nullptr, nullptr, forked_child);
   platform::watch_loader();
-  set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
+  char domains[32] = "";
+  if (c.job.domains() > 1) snprintf(domains, sizeof domains, " in %d domains", c.job.domains());
+  const char* crowded = c.job.crowded() ? ", more than its CPUs" : "";
+  set_verdict("accelerating: %d ranks on this node%s%s", c.job.local_size(), domains, crowded);
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);
 }
