@@ -190,6 +190,7 @@ TEST(Job, DomainsAreCountedOnce) {
 TEST(Job, AllRanksKnowWhereEachStands) {
   constexpr int size = 4;
   std::string job = unique_job(), path = ::testing::TempDir() + job;
+  std::ofstream(path + ".wrong") << "rank 0..1 node=0\n";
   std::ofstream(path) << "rank 0..1 socket=0 numa=0 cache=7\nrank 2 socket=0 numa=5\n";
   for (const char* level : {"numa", "socket", "none"}) {
     std::string one = job + level;
@@ -207,7 +208,18 @@ TEST(Job, AllRanksKnowWhereEachStands) {
       return joined->domains() == (level[0] == 'n' && level[1] == 'u' ? 3 : level[0] == 's' ? 2 : 1);
     });
   }
+  // A file that is not there or does not read is no reason to stay away: the system's topology counts.
+  for (const char* ending : {".wrong", ".missing"}) {
+    std::string wrong = path + ending;
+    in_processes(size, [&](int rank) {
+      Settings settings = quick();
+      settings.topology = wrong.c_str();
+      Job* joined = new Job;
+      return joined->join(place_of(rank, size, job + ending), settings, rules_of("barrier flat")).ok() && joined->domains() == 1;
+    });
+  }
   std::remove(path.c_str());
+  std::remove((path + ".wrong").c_str());
 }
 
 class PoolTest : public ::testing::Test {
