@@ -33,7 +33,7 @@ class Finding:
 def examine(prefixes: Sequence[Path] = ()) -> list[Finding]:
     """Everything, in the order in which it is shown. A probe that fails in an unforeseen way says so and stops no other."""
     findings: list[Finding] = []
-    for probe in (cpus, quota, cma, yama, xpmem, shared_memory, memfd, huge_pages, preloads, gpus):
+    for probe in (cpus, domains, quota, cma, yama, xpmem, shared_memory, memfd, huge_pages, preloads, gpus):
         findings += _guarded(probe)
     findings += _guarded(lambda: launchers(prefixes))
     findings += _guarded(lambda: mpi_libraries(prefixes))
@@ -61,6 +61,33 @@ def cpus() -> list[Finding]:
         "" if allowed == present else "more ranks than allowed CPUs take turns: check taskset, cpusets or the job's allocation"
     )
     return [Finding("CPUs", "ok" if allowed == present else "note", text, advice)]
+
+
+def domains(root: Path = Path("/sys/devices/system")) -> list[Finding]:
+    """Where the allowed CPUs stand: what the collectives in two levels go by (docs/topology.md)."""
+    made_up = os.environ.get("STRETTO_TOPOLOGY")
+    if made_up:
+        state = "note" if os.access(made_up, os.R_OK) else "missing"
+        return [Finding("topology", state, f"made up by {made_up}", "" if state == "note" else "STRETTO_TOPOLOGY cannot be read")]
+    sockets, nodes, caches = (set(places) for places in zip(*map(_place, _allowed_folders(root)), strict=True))
+    counts = [(len(sockets), "socket"), (len(nodes), "NUMA node"), (len(caches), "last-level cache")]
+    text = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
+    if len(nodes) == 1:
+        return [Finding("topology", "ok", text)]
+    return [
+        Finding("topology", "ok", text, "bind ranks to cores or NUMA nodes: only of bound ranks it is known who is near")
+    ]
+
+
+def _allowed_folders(root: Path) -> list[Path]:
+    return [root / "cpu" / f"cpu{cpu}" for cpu in sorted(os.sched_getaffinity(0))]
+
+
+def _place(cpu: Path) -> tuple[str, str, str]:
+    """Socket, NUMA node and last-level cache of a CPU's folder in sysfs."""
+    node = next((path.name for path in sorted(cpu.glob("node[0-9]*"))), "node0")
+    levels = [(int(_read(path / "level") or 0), _read(path / "shared_cpu_list")) for path in cpu.glob("cache/index[0-9]*")]
+    return _read(cpu / "topology/physical_package_id"), node, max(levels, default=(0, ""))[1]
 
 
 def quota() -> list[Finding]:
@@ -132,8 +159,8 @@ def yama() -> list[Finding]:
 
 def xpmem() -> list[Finding]:
     if os.access("/dev/xpmem", os.R_OK | os.W_OK):
-        return [Finding("XPMEM", "note", "/dev/xpmem is there; this version does not use it")]
-    return [Finding("XPMEM", "note", "no kernel module; this version does not use it")]
+        return [Finding("XPMEM", "note", "/dev/xpmem is there; used where libxpmem.so.0 is installed")]
+    return [Finding("XPMEM", "note", "no kernel module")]
 
 
 def shared_memory() -> list[Finding]:

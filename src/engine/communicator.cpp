@@ -68,14 +68,13 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
 
 Communicator::Communicator(Reason reason) : reason_(reason) {}
 
-// Where its ranks stand, and how they may use that.
+// Where its ranks stand, and how they may use that. Where they take turns on their CPUs, few read at a time as it is.
 void Communicator::settle(Team& team, int size) {
   int32_t domains[collective::max_team];
   for (int r = 0; r < size; ++r) domains[r] = job_->member(members_[r]).domain;
-  if (!team.domains.describe(domains, size))
-    team_.reset();  // without memory this rank takes no part
-  else
-    team.readers = policy_->readers, team.any_order = policy_->any_order;
+  team.readers = job_->crowded() ? 0 : policy_->readers;
+  team.any_order = policy_->any_order;
+  if (!team.domains.describe(domains, size)) team_.reset();  // without memory this rank takes no part
 }
 
 Communicator::~Communicator() = default;

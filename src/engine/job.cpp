@@ -47,8 +47,8 @@ int32_t own_domain(const Settings& settings, const platform::CpuSet& cpus, int l
   if (strcmp(settings.domain, "none") == 0) return platform::no_place;
   Status status = *settings.topology ? platform::load_location(settings.topology, cpus, local_rank, &here) : Status::good();
   if (!status.ok())
-    log(Level::warning, "topology file %.100s, line %d: %s; going by the system's", settings.topology,
-        status.code == Code::invalid ? status.detail : 0, status.what);
+    log(local_rank == 0 ? Level::warning : Level::info, "topology file %.100s, line %d: %s; going by the system's",
+        settings.topology, status.code == Code::invalid ? status.detail : 0, status.what);
   if (!status.ok() || !*settings.topology) here = platform::locate("/sys/devices/system", cpus);
   if (strcmp(settings.domain, "socket") == 0) return here.socket;
   return strcmp(settings.domain, "cache") == 0 ? here.cache : here.numa;
@@ -69,6 +69,16 @@ bool crowded(const Member* members, int count) {
   return count > all.count() || (quota > 0 && count > quota);
 }
 
+int domains_of(const Member* members, int count) {
+  int domains = 0;
+  for (int i = 0; i < count; ++i) {
+    bool seen = false;
+    for (int k = 0; k < i; ++k) seen = seen || members[k].domain == members[i].domain;
+    domains += !seen;
+  }
+  return domains;
+}
+
 Status Job::join(const Place& place, const Settings& settings, const select::Rules& rules) {
   place_ = place;
   settings_ = settings;
@@ -83,6 +93,7 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   STRETTO_TRY(agreed);
   pool_ = Pool(&header_->pool, &segment_);
   crowded_ = engine::crowded(header_->members, place_.local_size);
+  domains_ = domains_of(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
   return Status::good();

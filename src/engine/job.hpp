@@ -71,6 +71,7 @@ class Job {
   bool joined() const { return joined_; }
   bool crowded() const { return crowded_; }  // ranks outnumber the CPUs they may use
   int local_size() const { return place_.local_size; }
+  int domains() const { return domains_; }  // over which its ranks are spread
 
   // Whether every rank of the world takes part, on all nodes, with the same settings, rules and build; why not.
   Nodes nodes() const { return nodes_; }
@@ -115,9 +116,13 @@ class Job {
   Nodes nodes_ = Nodes::one;
   bool speaks_for_nodes_ = false;
   uint64_t fingerprint_ = 0;
+  int domains_ = 1;
 };
 
 // Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.
 bool crowded(const Member* members, int count);
+
+// How many different domains they stand in.
+int domains_of(const Member* members, int count);
 
 }  // namespace stretto::engine

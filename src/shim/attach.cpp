@@ -194,8 +194,12 @@ void settle_nodes(const Settings& s, Context& c, const engine::Place& place, boo
 void activate(Context& c) {
   pthread_atfork(nullptr, nullptr, forked_child);
   platform::watch_loader();
-  set_verdict("accelerating: %d ranks on this node%s%s%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "",
-              c.job.nodes() == engine::Nodes::joined ? ", and over all nodes" : "", c.rules.tuned ? ", tuned rules" : "");
+  char domains[32] = "";
+  if (c.job.domains() > 1) snprintf(domains, sizeof domains, " in %d domains", c.job.domains());
+  const char* crowded = c.job.crowded() ? ", more than its CPUs" : "";
+  const char* nodes = c.job.nodes() == engine::Nodes::joined ? ", and over all nodes" : "";
+  set_verdict("accelerating: %d ranks on this node%s%s%s%s", c.job.local_size(), domains, crowded, nodes,
+              c.rules.tuned ? ", tuned rules" : "");
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);
 }

@@ -19,7 +19,7 @@ class DomainReduction {
         place_(domains_.index(team.rank)),
         grain_(cache_line % request.element == 0 ? cache_line / request.element : 1) {}
 
-  // Four rounds are on their way at once, one in each step.
+  // Four rounds are on their way at once, one in each step: as many as there are cells.
   Status run() {
     uint32_t rounds = rounds_.count();
     for (uint32_t step = 0; step < rounds + 3; ++step) {

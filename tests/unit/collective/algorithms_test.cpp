@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 
@@ -102,6 +103,7 @@ class EveryAlgorithm : public ::testing::TestWithParam<int> {
   }
 
   void run_ahead(bool in_domains);
+  void sum_rounded(const std::vector<int32_t>& domains, bool by_domain);
 
   std::mt19937 random_{20220926};
 };
@@ -128,14 +130,53 @@ TEST_P(EveryAlgorithm, AgreesWithReferenceInSeveralDomains) {
   }
 }
 
-// In an order of their own, results of sums of whole numbers are still exact.
-TEST_P(EveryAlgorithm, CombinesByDomainWhereItMay) {
-  if (row().kind == Kind::barrier || row().kind == Kind::bcast) return;
+// Sums of numbers that are rounded: the bits are those of the tree over all ranks, by kernels alone.
+TEST_P(EveryAlgorithm, RoundsAsTheTreeByRank) {
+  for (const std::vector<int32_t>& domains :
+       {std::vector<int32_t>{0, 0, 1, 1}, {0, 0, 0, 0, 1}, {0, 0, 1, 1, 2}, {0, 1, 2}, {0, 0, 0, 1, 1}, {0, 1, 0, 1, 0}})
+    sum_rounded(domains, false);
+}
+
+// Where another order is allowed, it is that of the trees over the domains, and over them.
+TEST_P(EveryAlgorithm, RoundsByDomainWhereItMay) {
+  sum_rounded({0, 0, 0, 1, 1}, std::strcmp(row().name, "domains") == 0 || std::strcmp(row().name, "levels") == 0);
+}
+
+void EveryAlgorithm::sum_rounded(const std::vector<int32_t>& domains, bool by_domain) {
+  if (row().kind != Kind::reduce && row().kind != Kind::allreduce) return;
   TeamOptions options;
-  options.domains = {0, 0, 0, 1, 1, 1, 1};
-  options.any_order = true;
-  TeamOfThreads threads(7, options);
-  for (int i = 0; i < 20; ++i) run_case(threads, {Op::max, i % 2 ? Type::f32 : Type::i64, random_count(8), int(random_() % 7)});
+  options.domains = domains;
+  options.any_order = by_domain;
+  TeamOfThreads threads(int(domains.size()), options);
+  size_t count = row().max_bytes == any_size ? 3000 : 100;
+  std::vector<std::vector<double>> inputs(domains.size(), std::vector<double>(count)), out = inputs;
+  std::vector<const void*> all;
+  std::normal_distribution<double> any(0, 1);
+  for (auto& input : inputs) {
+    for (double& value : input) value = any(random_) * std::exp(10 * any(random_));
+    all.push_back(input.data());
+  }
+  std::vector<double> expected(count), low(count), high(count);
+  kernels::reduce(Op::sum, Type::f64, all.data(), int(all.size()), expected.data(), count);
+  if (by_domain) {  // of three and of two ranks
+    kernels::reduce(Op::sum, Type::f64, all.data(), 3, low.data(), count);
+    kernels::reduce(Op::sum, Type::f64, all.data() + 3, 2, high.data(), count);
+    const void* halves[] = {low.data(), high.data()};
+    std::vector<double> other(count);
+    kernels::reduce(Op::sum, Type::f64, halves, 2, other.data(), count);
+    EXPECT_NE(other, expected) << "the numbers tell the orders apart";
+    expected = other;
+  }
+  threads.run([&](Team& team) {
+    auto rank = size_t(team.rank);
+    Request request{row().kind, Op::sum, Type::f64, count, sizeof(double), 0, inputs[rank].data(), out[rank].data(), {}};
+    if (row().kind == Kind::reduce && rank != 0) request.output = nullptr;
+    return row().run(team, request);
+  });
+  for (size_t r = 0; r < domains.size(); ++r)
+    if (row().kind == Kind::allreduce || r == 0) {
+      EXPECT_EQ(out[r], expected) << "rank " << r;
+    }
 }
 
 TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {

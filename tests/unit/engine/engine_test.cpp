@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <set>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "engine/communicator.hpp"
 #include "engine/identity.hpp"
+#include "platform/topology.hpp"
 
 namespace stretto::engine {
 namespace {
@@ -173,6 +175,51 @@ TEST(Job, CrowdedMeansRanksOutnumberCpus) {
   EXPECT_FALSE(crowded(members, 4));
   for (auto& member : members) member.cpu_quota = 2;
   EXPECT_TRUE(crowded(members, 4));
+}
+
+TEST(Job, DomainsAreCountedOnce) {
+  Member members[5] = {};
+  EXPECT_EQ(domains_of(members, 5), 1);
+  const int32_t where[] = {3, platform::no_place, 3, 0, platform::no_place};
+  for (int i = 0; i < 5; ++i) members[i].domain = where[i];
+  EXPECT_EQ(domains_of(members, 5), 3);
+  EXPECT_EQ(domains_of(members, 1), 1);
+}
+
+// Each rank reads its own line of a made-up machine, and every rank learns of all.
+TEST(Job, AllRanksKnowWhereEachStands) {
+  constexpr int size = 4;
+  std::string job = unique_job(), path = ::testing::TempDir() + job;
+  std::ofstream(path + ".wrong") << "rank 0..1 node=0\n";
+  std::ofstream(path) << "rank 0..1 socket=0 numa=0 cache=7\nrank 2 socket=0 numa=5\n";
+  for (const char* level : {"numa", "socket", "none"}) {
+    std::string one = job + level;
+    in_processes(size, [&](int rank) {
+      Settings settings = quick();
+      settings.topology = path.c_str();
+      settings.domain = level;
+      Job* joined = new Job;
+      if (!joined->join(place_of(rank, size, one), settings, rules_of("barrier flat")).ok()) return false;
+      std::vector<int32_t> expected(size, platform::no_place);  // rank 3 is not in the file
+      if (std::string(level) == "numa") expected = {0, 0, 5, platform::no_place};
+      if (std::string(level) == "socket") expected = {0, 0, 0, platform::no_place};
+      for (int r = 0; r < size; ++r)
+        if (joined->member(r).domain != expected[size_t(r)]) return false;
+      return joined->domains() == (level[0] == 'n' && level[1] == 'u' ? 3 : level[0] == 's' ? 2 : 1);
+    });
+  }
+  // A file that is not there or does not read is no reason to stay away: the system's topology counts.
+  for (const char* ending : {".wrong", ".missing"}) {
+    std::string wrong = path + ending;
+    in_processes(size, [&](int rank) {
+      Settings settings = quick();
+      settings.topology = wrong.c_str();
+      Job* joined = new Job;
+      return joined->join(place_of(rank, size, job + ending), settings, rules_of("barrier flat")).ok() && joined->domains() == 1;
+    });
+  }
+  std::remove(path.c_str());
+  std::remove((path + ".wrong").c_str());
 }
 
 class PoolTest : public ::testing::Test {

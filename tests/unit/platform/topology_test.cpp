@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "unit/platform/temporary_tree.hpp"
 
 namespace stretto::platform {
@@ -99,6 +101,18 @@ TEST(MadeUpTopology, SaysWhichLineDoesNotRead) {
     Status status = locate_made_up(text, set_of({0}), 0, &unused);
     EXPECT_EQ(status.code, Code::invalid) << wrong;
     EXPECT_EQ(status.detail, 2) << wrong;
+  }
+}
+
+TEST(MadeUpTopology, RandomTextNeverDoesWorseThanRefuse) {
+  std::mt19937 random(11);
+  const std::string alphabet = "rankcpu socketmah=.0129#\n\t\xff";
+  for (int i = 0; i < 3000; ++i) {
+    std::string text(random() % 100, ' ');
+    for (char& c : text) c = alphabet[random() % alphabet.size()];
+    Location found;
+    Status status = locate_made_up(text, set_of({0, 1}), 0, &found);
+    EXPECT_TRUE(status.ok() || status.code == Code::invalid);
   }
 }
 

@@ -18,10 +18,11 @@ class XpmemTest : public ::testing::Test {
     attached_ = static_cast<int*>(dlsym(library, "standin_attached"));
     most_ = static_cast<int*>(dlsym(library, "standin_most"));
     refuse_ = static_cast<int*>(dlsym(library, "standin_refuse"));
-    *attached_ = *most_ = *refuse_ = 0;
+    calls_made_ = static_cast<int*>(dlsym(library, "standin_calls"));
+    *attached_ = *most_ = *refuse_ = *calls_made_ = 0;
   }
   XpmemCalls calls_;
-  int *attached_ = nullptr, *most_ = nullptr, *refuse_ = nullptr;
+  int *attached_ = nullptr, *most_ = nullptr, *refuse_ = nullptr, *calls_made_ = nullptr;
 };
 
 TEST_F(XpmemTest, ReadsAndWritesAPeersBuffer) {
@@ -57,6 +58,52 @@ TEST_F(XpmemTest, AttachmentsAreKeptAndBounded) {
   for (uint64_t i = 0; i < 100'000; ++i)
     ASSERT_EQ(peers.map(0, far * (1 + i % 50) + 8, 8), reinterpret_cast<void*>(far * (1 + i % 50) + 8));
   EXPECT_LE(*most_, XpmemPeers::capacity);
+}
+
+// Of 100,000 buffers, each in a place of its own, no more than the capacity is attached at any time, and none in the end.
+TEST_F(XpmemTest, UniqueBuffersStayBounded) {
+  {
+    XpmemPeers peers(calls_, 2);
+    for (int member : {0, 1}) ASSERT_TRUE(peers.open(member, make_xpmem_segment(calls_)));
+    uint64_t apart = uint64_t(64) << 20;
+    for (uint64_t i = 1; i <= 100'000; ++i)
+      for (int member : {0, 1}) ASSERT_EQ(peers.map(member, apart * i + 8, 100), reinterpret_cast<void*>(apart * i + 8));
+    EXPECT_EQ(*calls_made_, 200'000);
+    EXPECT_EQ(*attached_, 2 * XpmemPeers::capacity);
+    EXPECT_EQ(*most_, 2 * XpmemPeers::capacity);
+  }
+  EXPECT_EQ(*attached_, 0);
+}
+
+// What was used least recently goes first; what is used between all others stays.
+TEST_F(XpmemTest, TheOldestGoes) {
+  XpmemPeers peers(calls_, 1);
+  ASSERT_TRUE(peers.open(0, make_xpmem_segment(calls_)));
+  uint64_t apart = uint64_t(64) << 20;
+  for (uint64_t i = 1; i <= 1000; ++i) {
+    ASSERT_NE(peers.map(0, apart, 100), nullptr);
+    ASSERT_NE(peers.map(0, apart * (1 + i), 100), nullptr);
+  }
+  EXPECT_EQ(*calls_made_, 1 + 1000);
+  ASSERT_NE(peers.map(0, apart * 500, 100), nullptr);
+  EXPECT_EQ(*calls_made_, 1 + 1000 + 1) << "long gone, so attached again";
+}
+
+// A refusal costs at most one attachment, and what is attached stays of use.
+TEST_F(XpmemTest, ARefusalLeavesTheOthers) {
+  XpmemPeers peers(calls_, 1);
+  ASSERT_TRUE(peers.open(0, make_xpmem_segment(calls_)));
+  uint64_t apart = uint64_t(64) << 20;
+  for (uint64_t i = 1; i <= XpmemPeers::capacity; ++i) ASSERT_NE(peers.map(0, apart * i, 100), nullptr);
+  *refuse_ = 1;
+  for (uint64_t i = 0; i < 10; ++i) EXPECT_EQ(peers.map(0, apart * (100 + i), 100), nullptr);
+  EXPECT_EQ(*attached_, XpmemPeers::capacity - 1);
+  EXPECT_EQ(peers.map(0, apart * XpmemPeers::capacity, 100), reinterpret_cast<void*>(apart * XpmemPeers::capacity));
+  *refuse_ = 0;
+  EXPECT_NE(peers.map(0, apart * 100, 100), nullptr);
+  EXPECT_EQ(*attached_, XpmemPeers::capacity);
+  EXPECT_EQ(peers.map(0, UINT64_MAX - 50, 100), nullptr) << "round the end of the address space";
+  EXPECT_EQ(peers.map(1, apart, 100), nullptr) << "no such member";
 }
 
 TEST_F(XpmemTest, WhatCannotBeAttachedIsRefused) {
