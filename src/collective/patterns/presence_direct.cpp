@@ -24,17 +24,20 @@ class DirectPresence {
     if (request_.count == 0) return Status::good();
     STRETTO_TRY(epoch_.begin(team_, slices_of(request_.bytes(), team_.size)));
     epoch_.arrive(own_facts());
+    look();
     for (int patient = -1;;) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
-      look();
-      if (epoch_.complete() && epoch_.all_here()) break;
       // Who is nearly there is waited for: one pass over more contributions is less work than two.
       if (!epoch_.all_here() && patient < epoch_.level()) {
         patient = epoch_.level();
-        if (team_.waiter.glance(team_.presence->news, seen + 1, looks())) continue;
+        if (epoch_.glance(looks())) look();
       }
-      if (!pass()) STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, any_rank));
+      if (pass()) continue;
+      epoch_.tell_ended();
+      if (epoch_.all_here()) break;
+      STRETTO_TRY(epoch_.next_arrival());
+      look();
     }
+    STRETTO_TRY(epoch_.until_complete());
     return finish_stopped();
   }
 
@@ -73,10 +76,9 @@ class DirectPresence {
   }
 
   void look() {
-    const int before = epoch_.level();
     epoch_.look();
-    for (int i = before; i < epoch_.level(); ++i)
-      if (!reachable(epoch_.arrived(i))) unreachable_ = true;
+    for (; examined_ < epoch_.level(); ++examined_)
+      if (!reachable(epoch_.arrived(examined_))) unreachable_ = true;
     if (unreachable_) epoch_.stop_all();
   }
 
@@ -179,6 +181,7 @@ class DirectPresence {
   uint64_t room_ = 0;
   char* block_ = nullptr;
   char* own_result_ = nullptr;
+  int examined_ = 0;  // arrivals
   bool unreachable_ = false;
   Epoch epoch_;
   char* outputs_[max_team];
