@@ -35,6 +35,8 @@ constexpr SettingRow rows[] = {
      "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
+    {"STRETTO_ORDER", "tree|arrival", "tree",
+     "how presence-owned reductions combine: along the fixed tree, with the same bits in every run, or in the order of arrival"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -130,6 +132,9 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 17:
       break;  // read by libstretto_arena.so alone
+    case 18:
+      s->order = value;
+      break;
   }
 }
 
@@ -174,7 +179,7 @@ Status read_settings(char** environment, Settings* settings, const char** offend
 // Only what changes the ranks' common decisions: not the log level, the record, the profile or the job's name.
 uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
-  for (const char* text : {s.transport, s.wait, s.fault}) hash = mix(hash, text);
+  for (const char* text : {s.transport, s.wait, s.fault, s.order}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }

@@ -52,6 +52,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
+  if (team_) team_->arrival_order = policy.arrival_order;
   // Inputs and outputs of all ranks beyond the last-level cache.
   if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
 }

@@ -21,6 +21,7 @@ struct Policy {
   select::Travel travel = select::Travel::by_rules;
   const char* wait = "auto";
   const char* fault = "";
+  bool arrival_order = false;  // STRETTO_ORDER=arrival
   Host host;
 };
 

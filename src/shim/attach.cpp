@@ -79,6 +79,7 @@ bool prepare_policy(const Settings& s, Context& c) {
                                                       : select::Travel::by_rules;
   c.policy.wait = s.wait;
   c.policy.fault = s.fault;
+  c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
   c.policy.host = {drive_progress, broadcast, all};
   return true;
 }

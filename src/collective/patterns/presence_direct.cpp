@@ -10,7 +10,8 @@ namespace stretto::collective {
 namespace {
 
 constexpr size_t block_bytes = 32 << 10;      // finished and stored to all while it is in cache
-constexpr size_t smallest_slice = 8 << 10;    // below, claiming one costs more than what it balances
+constexpr size_t smallest_slice = 4 << 10;    // one per rank; below, claiming one costs more than what it balances
+constexpr size_t shared_slice = 64 << 10;     // several per rank
 constexpr size_t largest_slice = 256 << 10;   // a claimant that loses its core holds up no more than that
 constexpr uint32_t slices_per_rank = 4;       // more where slices would be larger than that
 constexpr uint64_t largest_room = 16u << 20;  // for partial results at a rank that gets no result
@@ -43,7 +44,9 @@ class DirectPresence {
 
  private:
   static uint32_t slices_of(size_t bytes, int ranks) {
-    const size_t wanted = std::max(bytes / largest_slice, std::min(bytes / smallest_slice, size_t(ranks) * slices_per_rank));
+    const size_t one_each = std::min(bytes / smallest_slice, size_t(ranks));
+    const size_t wanted =
+        std::max({one_each, std::min(bytes / shared_slice, size_t(ranks) * slices_per_rank), bytes / largest_slice});
     return uint32_t(std::clamp<size_t>(wanted, 1, most_slices));
   }
 
