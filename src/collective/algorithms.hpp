@@ -34,7 +34,8 @@ Status allreduce_presence(Team& team, const Request& request);
 Status allreduce_presence_direct(Team& team, const Request& request);
 Status allreduce_ticket(Team& team, const Request& request);
 
-// One row per algorithm: what it needs, and nothing about when it is best (that is select/rules).
+// One row per algorithm. The last row of a kind that stages (is direct) carries its large messages under STRETTO_TRANSPORT=shm (cma).
+// What it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
   const char* name;
   Kind kind;
@@ -53,22 +54,22 @@ inline constexpr Algorithm algorithms[] = {
     {"staged", Kind::bcast, any_size, true, false, bcast_staged},
     {"direct", Kind::bcast, any_size, true, true, bcast_direct},
     {"flat", Kind::reduce, slot_payload, false, false, reduce_flat},
-    {"gather", Kind::reduce, any_size, true, false, reduce_gather},
-    {"slices", Kind::reduce, any_size, true, false, reduce_slices},
-    {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"paper_small", Kind::reduce, any_size, true, false, reduce_paper_small},
     {"paper_large", Kind::reduce, any_size, true, true, reduce_paper_large},
     {"presence", Kind::reduce, any_size, true, false, reduce_presence},
     {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
+    {"gather", Kind::reduce, any_size, true, false, reduce_gather},
+    {"slices", Kind::reduce, any_size, true, false, reduce_slices},
+    {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
-    {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
-    {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
-    {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
     {"paper_small", Kind::allreduce, any_size, true, false, allreduce_paper_small},
     {"paper_large", Kind::allreduce, any_size, true, true, allreduce_paper_large},
     {"presence", Kind::allreduce, any_size, true, false, allreduce_presence},
     {"presence_direct", Kind::allreduce, any_size, true, true, allreduce_presence_direct},
     {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},
+    {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
+    {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
+    {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
 

@@ -10,7 +10,7 @@ bool holds(const Rule& rule, const Facts& facts) {
          (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena);
 }
 
-// The first algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
+// The last algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
 int large_message_algorithm(collective::Kind kind, bool direct) {
   for (int i = collective::algorithm_count - 1; i >= 0; --i) {
     const collective::Algorithm& a = collective::algorithms[i];
@@ -23,7 +23,8 @@ int large_message_algorithm(collective::Kind kind, bool direct) {
 int with_travel(int chosen, Travel travel) {
   const collective::Algorithm& a = collective::algorithms[chosen];
   if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
-  return large_message_algorithm(a.kind, travel == Travel::direct);
+  const int other = large_message_algorithm(a.kind, travel == Travel::direct);
+  return other < 0 ? chosen : other;
 }
 
 }  // namespace
