@@ -34,8 +34,8 @@ Status allreduce_presence(Team& team, const Request& request);
 Status allreduce_presence_direct(Team& team, const Request& request);
 Status allreduce_ticket(Team& team, const Request& request);
 
-// One row per algorithm. The last row of a kind that stages (is direct) carries its large messages under STRETTO_TRANSPORT=shm (cma).
-// What it needs, and nothing about when it is best (that is select/rules).
+// One row per algorithm. The last row of a kind that stages (is direct) carries its large messages under STRETTO_TRANSPORT=shm
+// (cma). What it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
   const char* name;
   Kind kind;

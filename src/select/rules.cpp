@@ -142,15 +142,15 @@ const char* default_rules() {
          "bcast      bytes=1M.. arena=yes  direct\n"
          "bcast                            staged\n"
          "reduce     bytes=..1072          flat\n"
+         "reduce     bytes=256K.. arena=yes  presence_direct\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
-         "reduce     bytes=1M.. arena=yes  direct\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..4K            gather\n"
+         "allreduce  bytes=256K.. arena=yes  presence_direct\n"
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
-         "allreduce  bytes=1M.. arena=yes  direct\n"
          "allreduce                        slices\n";
 }
 
