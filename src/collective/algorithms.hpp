@@ -58,7 +58,8 @@ Status over(Team& team, const Request& request) {
   return reduce(team, request, prefix);
 }
 
-// One row per algorithm: what it needs, and nothing about when it is best (that is select/rules).
+// One row per algorithm. The last row of a kind that stages (is direct) carries its large messages under STRETTO_TRANSPORT=shm
+// (cma). What it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
   const char* name;
   Kind kind;
@@ -83,24 +84,24 @@ inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::reduce, slot_payload, false, false, reduce_flat},
     {"levels", Kind::reduce, slot_payload, false, false, reduce_levels},
     {"domains", Kind::reduce, any_size, true, false, reduce_domains},
-    {"gather", Kind::reduce, any_size, true, false, reduce_gather},
-    {"slices", Kind::reduce, any_size, true, false, reduce_slices},
-    {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"paper_small", Kind::reduce, any_size, true, false, reduce_paper_small},
     {"paper_large", Kind::reduce, any_size, true, true, reduce_paper_large},
     {"presence", Kind::reduce, any_size, true, false, reduce_presence},
     {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
+    {"gather", Kind::reduce, any_size, true, false, reduce_gather},
+    {"slices", Kind::reduce, any_size, true, false, reduce_slices},
+    {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
     {"levels", Kind::allreduce, slot_payload, false, false, allreduce_levels},
     {"domains", Kind::allreduce, any_size, true, false, allreduce_domains},
-    {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
-    {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
-    {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
     {"paper_small", Kind::allreduce, any_size, true, false, allreduce_paper_small},
     {"paper_large", Kind::allreduce, any_size, true, true, allreduce_paper_large},
     {"presence", Kind::allreduce, any_size, true, false, allreduce_presence},
     {"presence_direct", Kind::allreduce, any_size, true, true, allreduce_presence_direct},
     {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},
+    {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
+    {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
+    {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
     {"flat", Kind::gather, flat_shipment, false, false, along<ship_flat, gather_route>},
     {"staged", Kind::gather, any_size, true, false, along<ship_staged, gather_route>},
     {"direct", Kind::gather, any_size, true, true, along<ship_direct, gather_route>},

@@ -56,11 +56,15 @@ class Waiter {
     return reached(signal.value.load(std::memory_order_acquire), target);
   }
 
-  // Advances a number that several ranks advance. Its new value.
-  uint64_t add(Signal& signal) const {
-    const uint64_t value = signal.value.fetch_add(1, std::memory_order_seq_cst) + 1;
+  // Advances a number that several ranks advance.
+  void add(Signal& signal, uint64_t more) const {
+    signal.value.fetch_add(more, std::memory_order_seq_cst);
+    notify(signal);
+  }
+
+  // Wakes who sleeps on a signal that has been stored to, sequentially consistently.
+  void notify(Signal& signal) const {
     if (signal.sleepers.load(std::memory_order_seq_cst) != 0) wake(signal);
-    return value;
   }
 
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to

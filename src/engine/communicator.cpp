@@ -62,6 +62,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
   if (team_ && members_) settle(*team_, size);
+  if (team_) team_->arrival_order = policy.arrival_order;
   // Inputs and outputs of all ranks beyond the last-level cache.
   if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
 }

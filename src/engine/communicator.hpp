@@ -25,6 +25,7 @@ struct Policy {
   const char* fault = "";
   int readers = 0;         // most that read one buffer at a time by copying; 0: any number
   bool any_order = false;  // reductions may combine by domain first
+  bool arrival_order = false;  // STRETTO_ORDER=arrival
   Host host;
 };
 

@@ -170,8 +170,7 @@ Status load_rules(const char* path, Rules* rules) {
 }
 
 // Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Those for several
-// domains follow from the number of bytes that cross between them (docs/topology.md).
-// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Where a limit
+// domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit
 // of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none.
 const char* default_rules() {
   return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
@@ -185,8 +184,8 @@ const char* default_rules() {
          "bcast                            staged\n"
          "reduce     bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "reduce     bytes=..1072          flat\n"
+         "reduce     bytes=256K.. arena=yes  presence_direct\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
-         "reduce     bytes=1M.. arena=yes  direct\n"
          "reduce     bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
@@ -194,8 +193,8 @@ const char* default_rules() {
          "allreduce  bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=..4K            gather\n"
+         "allreduce  bytes=256K.. arena=yes  presence_direct\n"
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
-         "allreduce  bytes=1M.. arena=yes  direct\n"
          "allreduce  bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
          "allreduce                        slices\n"
          "gather     bytes=..1K            flat\n"

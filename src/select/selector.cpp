@@ -11,7 +11,7 @@ bool holds(const Rule& rule, const Facts& facts) {
          (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena);
 }
 
-// The first algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
+// The last algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
 int large_message_algorithm(collective::Kind kind, bool direct) {
   for (int i = collective::algorithm_count - 1; i >= 0; --i) {
     const collective::Algorithm& a = collective::algorithms[i];
@@ -24,17 +24,18 @@ int large_message_algorithm(collective::Kind kind, bool direct) {
 int with_travel(int chosen, Travel travel) {
   const collective::Algorithm& a = collective::algorithms[chosen];
   if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
-  int other = large_message_algorithm(a.kind, travel == Travel::direct);
-  return other < 0 ? chosen : other;  // where there is only one form
+  const int other = large_message_algorithm(a.kind, travel == Travel::direct);
+  return other < 0 ? chosen : other;
 }
 
 }  // namespace
 
 int any_size_algorithm(collective::Kind kind) {
-  int staged = large_message_algorithm(kind, false);
-  for (int i = 0; staged < 0 && i < collective::algorithm_count; ++i)
-    if (collective::algorithms[i].kind == kind) staged = i;
-  return staged;
+  for (int i = 0; i < collective::algorithm_count; ++i) {
+    const collective::Algorithm& a = collective::algorithms[i];
+    if (a.kind == kind && !a.needs_stage && a.max_bytes == collective::any_size) return i;
+  }
+  return large_message_algorithm(kind, false);
 }
 
 Selection choose(const Rules& rules, const Facts& facts) {

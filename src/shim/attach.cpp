@@ -93,6 +93,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.fault = s.fault;
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
   c.policy.any_order = strcmp(s.order, "domains") == 0;
+  c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
   c.policy.host = {drive_progress, broadcast, all};
   return true;
 }

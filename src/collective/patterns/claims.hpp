@@ -6,8 +6,10 @@
 // number of their epoch: what stands there from an earlier one means "nothing done yet", and nothing is ever reset. Epochs take
 // four places in turn; an algorithm arrives in one only when everybody has left the fourth before it.
 //
-// Whoever finds nothing to do waits for news, a number that grows at each arrival and wherever somebody may go on. What was
-// announced after `seen` was read is not missed: announcements are sequentially consistent, and follow what they announce.
+// Nobody waits for news in general. Whoever finds nothing to do waits for the next arrival, for one slice's word to reach a
+// state, or for the count of finished slices: each is a number that only grows, and says that it has grown to those who sleep on
+// it. Who arrives while a slice is worked on finds it claimed and leaves it; whoever releases it looks for arrivals afterwards.
+// Words and arrivals are sequentially consistent, so one of the two sees the other, and no slice stays behind.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -45,14 +47,14 @@ struct ArrivalFacts {
 };
 
 struct alignas(cache_line) Arrival {
-  std::atomic<uint64_t> tag;  // epoch << 8 | rank
+  Signal tag;  // epoch << 8 | rank
   ArrivalFacts facts;
 };
 static_assert(sizeof(Arrival) == cache_line);
 
 struct EpochBoard {
   struct alignas(cache_line) Word {
-    std::atomic<uint64_t> value;
+    Signal signal;
   };
   Word tickets;   // arrivals in all epochs of this place
   Word finished;  // slices that were finished or stopped in all epochs of this place
@@ -61,7 +63,6 @@ struct EpochBoard {
 
 // In memory that starts zeroed.
 struct PresenceBoard {
-  alignas(cache_line) Signal news;
   alignas(cache_line) Signal tickets;  // of last-ticket combining
   alignas(cache_line) Slot result;
   EpochBoard epochs[epoch_ring];

@@ -17,24 +17,26 @@ Status Epoch::begin(Team& team, uint32_t slices, uint64_t round) {
   team.tickets_taken[place] += uint64_t(team.size);
   last_finished_ = team.slices_finished[place] += slices;
   level_ = 0;
+  ended_ = 0;
   stopped_all_ = false;
   for (int r = 0; r < team.size; ++r) ticket_[r] = absent;
   return Status::good();
 }
 
-void Epoch::arrive(ArrivalFacts facts) {
+int Epoch::arrive(ArrivalFacts facts) {
   facts.ticks = ticks();
-  const uint64_t ticket = board_->tickets.value.fetch_add(1, std::memory_order_seq_cst) - first_ticket_;
+  const uint64_t ticket = board_->tickets.signal.value.fetch_add(1, std::memory_order_seq_cst) - first_ticket_;
   Arrival& mine = arrivals_[ticket];
   mine.facts = facts;
-  mine.tag.store(number_ << 8 | uint64_t(team_->rank), std::memory_order_seq_cst);
-  team_->waiter.add(team_->presence->news);
+  mine.tag.value.store(number_ << 8 | uint64_t(team_->rank), std::memory_order_seq_cst);
+  team_->waiter.notify(mine.tag);
+  return int(ticket);
 }
 
 void Epoch::look() {
   for (; level_ < team_->size; ++level_) {
     const Arrival& next = arrivals_[level_];
-    const uint64_t tag = next.tag.load(std::memory_order_seq_cst);
+    const uint64_t tag = next.tag.value.load(std::memory_order_seq_cst);
     if (tag >> 8 != number_) return;
     const int rank = int(tag & 0xff);
     order_[level_] = rank;
@@ -43,19 +45,22 @@ void Epoch::look() {
   }
 }
 
-int Epoch::missing() const {
-  for (int r = 0; r < team_->size; ++r)
-    if (ticket_[r] == absent) return r;
-  return -1;
+Status Epoch::next_arrival() {
+  if (!all_here()) STRETTO_TRY(team_->waiter.until(arrivals_[level_].tag, number_ << 8, any_rank));
+  look();
+  return Status::good();
+}
+
+bool Epoch::change(uint32_t i, uint64_t& from, const SliceState& to) {
+  return word(i).value.compare_exchange_strong(from, to.word(), std::memory_order_seq_cst);
 }
 
 bool Epoch::claim(uint32_t i, const SliceState& seen) {
   if (seen.owner != 0 || seen.stopped) return false;
   SliceState mine = seen;
   mine.owner = uint32_t(team_->rank) + 1;
-  uint64_t old = word(i).load(std::memory_order_relaxed);
-  if (SliceState::of(old, number_).word() != seen.word()) return false;
-  return word(i).compare_exchange_strong(old, mine.word(), std::memory_order_seq_cst);
+  uint64_t old = word(i).value.load(std::memory_order_relaxed);
+  return SliceState::of(old, number_).word() == seen.word() && change(i, old, mine);
 }
 
 void Epoch::release(uint32_t i, const SliceState& seen, int level) {
@@ -63,21 +68,22 @@ void Epoch::release(uint32_t i, const SliceState& seen, int level) {
   mine.owner = uint32_t(team_->rank) + 1;
   done.level = uint32_t(level);
   uint64_t old = mine.word();
-  if (!word(i).compare_exchange_strong(old, done.word(), std::memory_order_seq_cst)) {  // all that others do to it is to stop it
+  if (!change(i, old, done)) {  // all that others do to it is to stop it
     done.stopped = level < team_->size;
-    word(i).store(done.word(), std::memory_order_seq_cst);
+    word(i).value.store(done.word(), std::memory_order_seq_cst);
   }
-  if (done.stopped || level == team_->size) ended();
+  team_->waiter.notify(word(i));
+  if (done.stopped || level == team_->size) ++ended_;
 }
 
 void Epoch::stop(uint32_t i) {
-  for (uint64_t old = word(i).load(std::memory_order_seq_cst);;) {
+  for (uint64_t old = word(i).value.load(std::memory_order_seq_cst);;) {
     SliceState s = SliceState::of(old, number_);
     if (s.stopped || is_final(s)) return;
     const bool free = s.owner == 0;
     s.stopped = true;
-    if (!word(i).compare_exchange_weak(old, s.word(), std::memory_order_seq_cst)) continue;
-    if (free) ended();
+    if (!change(i, old, s)) continue;
+    if (free) ++ended_;
     return;
   }
 }
@@ -88,18 +94,14 @@ void Epoch::stop_all() {
   for (uint32_t i = 0; i < slices_; ++i) stop(i);
 }
 
+void Epoch::tell_ended() {
+  if (ended_ > 0) team_->waiter.add(board_->finished.signal, ended_);
+  ended_ = 0;
+}
+
 void Epoch::post(uint32_t i, uint32_t level) {
-  word(i).store(SliceState{number_, level}.word(), std::memory_order_seq_cst);
-  team_->waiter.add(team_->presence->news);
-}
-
-void Epoch::ended() {
-  if (board_->finished.value.fetch_add(1, std::memory_order_seq_cst) + 1 == last_finished_)
-    team_->waiter.add(team_->presence->news);
-}
-
-bool Epoch::complete() const {
-  return board_->finished.value.load(std::memory_order_acquire) == last_finished_;
+  word(i).value.store(SliceState{number_, level}.word(), std::memory_order_seq_cst);
+  team_->waiter.notify(word(i));
 }
 
 }  // namespace stretto::collective

@@ -16,8 +16,8 @@ class Epoch {
   Status begin(Team& team, uint32_t slices, uint64_t round = 0);
   uint32_t slices() const { return slices_; }
 
-  // Takes this rank's ticket. Its contribution is to be read from now on.
-  void arrive(ArrivalFacts facts);
+  // Takes this rank's ticket, and returns it. Its contribution is to be read from now on.
+  int arrive(ArrivalFacts facts);
 
   // Reads who has arrived meanwhile.
   void look();
@@ -26,11 +26,17 @@ class Epoch {
   const int* tickets() const { return ticket_; }  // by rank; `absent`
   int arrived(int ticket) const { return order_[ticket]; }
   const ArrivalFacts& facts(int rank) const { return facts_[rank]; }
-  // A rank that has not arrived; -1 when all have.
-  int missing() const;
+  // Waits until somebody has arrived whom look() has not seen, if all have not; or looks out for one for a short while.
+  Status next_arrival();
+  bool glance(uint32_t looks) const { return all_here() || team_->waiter.glance(arrivals_[level_].tag, number_ << 8, looks); }
 
-  SliceState state(uint32_t i) const { return SliceState::of(word(i).load(std::memory_order_seq_cst), number_); }
+  SliceState state(uint32_t i) const { return SliceState::of(word(i).value.load(std::memory_order_seq_cst), number_); }
   bool is_final(const SliceState& s) const { return int(s.level) == team_->size && s.owner == 0 && !s.stopped; }
+
+  // Waits until the slice has gone beyond `level` and is free; `writer` is to bring it there.
+  Status beyond(uint32_t i, uint32_t level, int writer) {
+    return team_->waiter.until(word(i), SliceState{number_, level + 1}.word(), writer);
+  }
 
   // Whether the slice, last seen in state `seen`, is this rank's to work on now.
   bool claim(uint32_t i, const SliceState& seen);
@@ -39,21 +45,24 @@ class Epoch {
   // This rank cannot do its part of any slice: each goes no further than it is, or than its owner brings it now.
   void stop_all();
   // Every slice is finished or stopped: nobody claims any more, and what was stored before is visible.
-  bool complete() const;
+  bool complete() const { return board_->finished.signal.value.load(std::memory_order_acquire) == last_finished_; }
+  Status until_complete() { return team_->waiter.until(board_->finished.signal, last_finished_, any_rank); }
+  // Tells how many slices this rank has brought to their end since it last told. To be called before it waits.
+  void tell_ended();
 
-  // For algorithms that only use the words: sets word i, once per epoch, and lets all look.
+  // For algorithms that only use the words: brings word i, which nobody claims, to `level`.
   void post(uint32_t i, uint32_t level);
 
  private:
-  std::atomic<uint64_t>& word(uint32_t i) const { return board_->slices[i].value; }
+  Signal& word(uint32_t i) const { return board_->slices[i].signal; }
+  bool change(uint32_t i, uint64_t& from, const SliceState& to);
   void stop(uint32_t i);
-  void ended();
 
   Team* team_ = nullptr;
   EpochBoard* board_ = nullptr;
   Arrival* arrivals_ = nullptr;
   uint64_t number_ = 0, first_ticket_ = 0, last_finished_ = 0;
-  uint32_t slices_ = 0;
+  uint32_t slices_ = 0, ended_ = 0;
   int level_ = 0;
   bool stopped_all_ = false;
   int order_[max_team], ticket_[max_team];

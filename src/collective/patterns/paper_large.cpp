@@ -24,13 +24,13 @@ class PaperLarge {
     if (request_.count == 0) return Status::good();
     STRETTO_TRY(epoch_.begin(team_, 0));
     find_room();
-    epoch_.arrive({window(request_.input), window(sum_), 0, 0});
-    STRETTO_TRY(wait([&] { return epoch_.tickets()[team_.rank] != Epoch::absent; }));
-    const int mine = epoch_.tickets()[team_.rank], last = team_.size - 1;
-    if (mine > 0) STRETTO_TRY(wait([&] { return posted(mine - 1); }));
+    const int mine = epoch_.arrive({window(request_.input), window(sum_), 0, 0}), last = team_.size - 1;
+    STRETTO_TRY(arrived(mine));
+    if (mine > 0) STRETTO_TRY(epoch_.beyond(uint32_t(mine) - 1, 0, epoch_.arrived(mine - 1)));
     const bool good = room_ && (mine == 0 || (epoch_.state(uint32_t(mine) - 1).level == passed_on && add_to(mine - 1)));
     epoch_.post(uint32_t(mine), good ? passed_on : broken);
-    STRETTO_TRY(wait([&] { return epoch_.all_here() && posted(last); }));
+    STRETTO_TRY(arrived(last));
+    STRETTO_TRY(epoch_.beyond(uint32_t(last), 0, epoch_.arrived(last)));
     if (epoch_.state(uint32_t(last)).level == broken) return slice_reduce(team_, request_, consumers_);
     return distribute(epoch_.arrived(last));
   }
@@ -48,16 +48,12 @@ class PaperLarge {
   transport::Window window(const void* buffer) const {
     return room_ && team_.direct != nullptr ? team_.direct->window(buffer) : transport::Window{};
   }
-  bool posted(int ticket) const { return epoch_.state(uint32_t(ticket)).level != 0; }
 
-  template <typename Condition>
-  Status wait(Condition condition) {
-    for (;;) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
-      epoch_.look();
-      if (condition()) return Status::good();
-      STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, any_rank));
-    }
+  // Waits until the rank of that ticket has come.
+  Status arrived(int ticket) {
+    epoch_.look();
+    while (epoch_.level() <= ticket) STRETTO_TRY(epoch_.next_arrival());
+    return Status::good();
   }
 
   // Receives what the rank of that ticket has, and adds this rank's own.

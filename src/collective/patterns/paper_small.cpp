@@ -16,7 +16,7 @@ class PaperSmall {
   Status run() {
     for (uint32_t i = 0; i < rounds_.count(); ++i) {
       STRETTO_TRY(rounds_.free(i));
-      STRETTO_TRY(epoch_.begin(team_, 1, rounds_.number(i)));
+      STRETTO_TRY(epoch_.begin(team_, 0, rounds_.number(i)));
       const SliceState undefined = epoch_.state(leading);
       if (undefined.level == 0 && epoch_.claim(leading, undefined))
         STRETTO_TRY(lead(i, undefined));
@@ -48,20 +48,15 @@ class PaperSmall {
     char* sum = consumer_ ? output(i) : own;
     epoch_.arrive({});
     const char* so_far = input(i);
-    for (int combined = 0, seen_level = 0; combined < team_.size - 1;) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
+    for (int ticket = 0; ticket < team_.size; ++ticket) {
       epoch_.look();
-      const int level = epoch_.level();
-      for (; seen_level < level; ++seen_level) {
-        if (epoch_.arrived(seen_level) == team_.rank) continue;
-        char* theirs;
-        STRETTO_TRY(cell(epoch_.arrived(seen_level), i, &theirs));
-        const void* inputs[2] = {so_far, theirs};
-        combine(request_, inputs, 2, sum, rounds_.range(i).size());
-        so_far = sum;
-        ++combined;
-      }
-      if (combined < team_.size - 1) STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, epoch_.missing()));
+      if (ticket == epoch_.level()) STRETTO_TRY(epoch_.next_arrival());
+      if (epoch_.arrived(ticket) == team_.rank) continue;
+      char* theirs;
+      STRETTO_TRY(cell(epoch_.arrived(ticket), i, &theirs));
+      const void* inputs[2] = {so_far, theirs};
+      combine(request_, inputs, 2, sum, rounds_.range(i).size());
+      so_far = sum;
     }
     if (so_far != result) kernels::copy(result, so_far, bytes(i));
     if (consumer_ && so_far != output(i)) kernels::copy(output(i), so_far, bytes(i));
@@ -73,12 +68,7 @@ class PaperSmall {
     STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
     epoch_.arrive({});
     if (!consumer_) return Status::good();
-    for (;;) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
-      const SliceState state = epoch_.state(leading);
-      if (epoch_.is_final(state)) break;
-      STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, int(state.owner) - 1));
-    }
+    STRETTO_TRY(epoch_.beyond(leading, uint32_t(team_.size) - 1, int(epoch_.state(leading).owner) - 1));
     char* result;
     STRETTO_TRY(cell(0, i, &result));
     kernels::copy(output(i), result, bytes(i));

@@ -10,7 +10,8 @@ namespace stretto::collective {
 namespace {
 
 constexpr size_t block_bytes = 32 << 10;      // finished and stored to all while it is in cache
-constexpr size_t smallest_slice = 8 << 10;    // below, claiming one costs more than what it balances
+constexpr size_t smallest_slice = 4 << 10;    // one per rank; below, claiming one costs more than what it balances
+constexpr size_t shared_slice = 64 << 10;     // several per rank
 constexpr size_t largest_slice = 256 << 10;   // a claimant that loses its core holds up no more than that
 constexpr uint32_t slices_per_rank = 4;       // more where slices would be larger than that
 constexpr uint64_t largest_room = 16u << 20;  // for partial results at a rank that gets no result
@@ -24,23 +25,28 @@ class DirectPresence {
     if (request_.count == 0) return Status::good();
     STRETTO_TRY(epoch_.begin(team_, slices_of(request_.bytes(), team_.size)));
     epoch_.arrive(own_facts());
+    look();
     for (int patient = -1;;) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
-      look();
-      if (epoch_.complete() && epoch_.all_here()) break;
       // Who is nearly there is waited for: one pass over more contributions is less work than two.
       if (!epoch_.all_here() && patient < epoch_.level()) {
         patient = epoch_.level();
-        if (team_.waiter.glance(team_.presence->news, seen + 1, looks())) continue;
+        if (epoch_.glance(looks())) look();
       }
-      if (!pass()) STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, any_rank));
+      if (pass()) continue;
+      epoch_.tell_ended();
+      if (epoch_.all_here()) break;
+      STRETTO_TRY(epoch_.next_arrival());
+      look();
     }
+    STRETTO_TRY(epoch_.until_complete());
     return finish_stopped();
   }
 
  private:
   static uint32_t slices_of(size_t bytes, int ranks) {
-    const size_t wanted = std::max(bytes / largest_slice, std::min(bytes / smallest_slice, size_t(ranks) * slices_per_rank));
+    const size_t one_each = std::min(bytes / smallest_slice, size_t(ranks));
+    const size_t wanted =
+        std::max({one_each, std::min(bytes / shared_slice, size_t(ranks) * slices_per_rank), bytes / largest_slice});
     return uint32_t(std::clamp<size_t>(wanted, 1, most_slices));
   }
 
@@ -73,10 +79,9 @@ class DirectPresence {
   }
 
   void look() {
-    const int before = epoch_.level();
     epoch_.look();
-    for (int i = before; i < epoch_.level(); ++i)
-      if (!reachable(epoch_.arrived(i))) unreachable_ = true;
+    for (; examined_ < epoch_.level(); ++examined_)
+      if (!reachable(epoch_.arrived(examined_))) unreachable_ = true;
     if (unreachable_) epoch_.stop_all();
   }
 
@@ -179,6 +184,7 @@ class DirectPresence {
   uint64_t room_ = 0;
   char* block_ = nullptr;
   char* own_result_ = nullptr;
+  int examined_ = 0;  // arrivals
   bool unreachable_ = false;
   Epoch epoch_;
   char* outputs_[max_team];

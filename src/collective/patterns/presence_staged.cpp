@@ -16,13 +16,13 @@ class StagedPresence {
 
   Status run() {
     while (collected_ < rounds_.count()) {
-      const uint64_t seen = team_.presence->news.value.load(std::memory_order_seq_cst);
-      const bool ahead = staged_ < rounds_.count() && staged_ < collected_ + Rounds::lag;
-      if (ahead) STRETTO_TRY(stage());
-      bool worked = work(/*partial=*/false);
-      if (ahead || worked || collect()) continue;
-      if (glance(seen) || work(/*partial=*/true)) continue;
-      STRETTO_TRY(team_.waiter.until(team_.presence->news, seen + 1, any_rank));
+      const bool others_here = staged_ > collected_ && epoch(collected_).all_here();
+      if (staged_ < rounds_.count() && staged_ < collected_ + (others_here ? 2 : Rounds::lag)) {
+        STRETTO_TRY(stage());
+        finish_own();
+        continue;
+      }
+      STRETTO_TRY(epoch(collected_).all_here() ? collect() : meanwhile());
     }
     return Status::good();
   }
@@ -46,23 +46,39 @@ class StagedPresence {
     const Range whole = rounds_.range(i), own = slice(i, team_.rank);
     for (const Range& run : {Range{whole.begin, own.begin}, Range{own.end, whole.end}})
       if (run.size() > 0) STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(run), input(at(run)), bytes(run)));
-    STRETTO_TRY(epoch(i).begin(team_, uint32_t(team_.size), rounds_.number(i)));
+    STRETTO_TRY(epoch(i).begin(team_, 0, rounds_.number(i)));
     epoch(i).arrive({});
     return Status::good();
   }
 
-  // Finishes what this rank is at home in, where all are there; with `partial`, combines what has arrived of the others' slices.
-  bool work(bool partial) {
+  // Finishes what this rank is at home in, where all are there. What is claimed by somebody else is tried again later.
+  void finish_own() {
+    for (uint32_t i = collected_; i < staged_; ++i) {
+      epoch(i).look();
+      if (epoch(i).all_here()) work_on(i, team_.rank);
+    }
+  }
+
+  // Somebody has not come to the oldest round: combines what has arrived of the others' slices, then waits.
+  Status meanwhile() {
+    // Who is nearly there is waited for: one pass over more contributions is less work than two.
+    const auto looks = uint32_t(bytes(slice(collected_, 0)) / 512);
+    if (!epoch(collected_).glance(std::min(looks, 200u)) && combine_others()) return Status::good();
+    STRETTO_TRY(epoch(collected_).next_arrival());
+    finish_own();
+    return Status::good();
+  }
+
+  bool combine_others() {
     bool worked = false;
     for (uint32_t i = collected_; i < staged_; ++i) {
       Epoch& e = epoch(i);
-      e.look();
-      if (e.all_here()) worked = work_on(i, team_.rank) || worked;
-      for (int k = 1; partial && !e.all_here() && k < team_.size; ++k) {
+      for (int k = 1; k < team_.size && !e.all_here(); ++k) {
         worked = work_on(i, (team_.rank + k) % team_.size) || worked;
         e.look();
       }
     }
+    finish_own();
     return worked;
   }
 
@@ -86,7 +102,6 @@ class StagedPresence {
       merge.advance(from, to, range.size());
     e.release(uint32_t(home), seen, to);
     e.look();
-    if (to == team_.size || e.all_here()) team_.waiter.add(team_.presence->news);  // it may be copied out; or goes on at home
     return true;
   }
 
@@ -107,31 +122,22 @@ class StagedPresence {
   }
   char* output(size_t position) const { return static_cast<char*>(request_.output) + position; }
 
-  // Copies finished slices of the oldest round out. When it has all of them, the round is over for this rank.
-  bool collect() {
-    if (collected_ == staged_) return false;
-    Epoch& e = epoch(collected_);
-    bool worked = false;
-    for (int k = 1; k <= team_.size; ++k) {
-      const int r = (team_.rank + k) % team_.size;
-      if (taken_[r] || !e.is_final(e.state(uint32_t(r)))) continue;
-      const Range theirs = slice(collected_, r);
-      if (consumer_ && r != team_.rank && theirs.size() > 0)
-        kernels::copy(output(at(theirs)), cell(r, collected_, theirs), bytes(theirs));
-      worked = taken_[r] = true;
-      ++taken_count_;
+  // All have come to the oldest round: brings it to its end for this rank.
+  Status collect() {
+    const uint32_t i = collected_;
+    Epoch& e = epoch(i);
+    while (!e.is_final(e.state(uint32_t(team_.rank))) && !work_on(i, team_.rank)) {
+      const SliceState seen = e.state(uint32_t(team_.rank));  // who is at work on it goes beyond that
+      if (seen.owner != 0) STRETTO_TRY(e.beyond(uint32_t(team_.rank), seen.level, int(seen.owner) - 1));
     }
-    if (taken_count_ < team_.size) return worked;
-    taken_count_ = 0;
-    std::fill(taken_, taken_ + team_.size, false);
+    for (int k = 1; k < team_.size; ++k) {
+      const int r = (team_.rank + k) % team_.size;
+      STRETTO_TRY(e.beyond(uint32_t(r), uint32_t(team_.size) - 1, r));
+      const Range theirs = slice(i, r);
+      if (consumer_ && theirs.size() > 0) kernels::copy(output(at(theirs)), cell(r, i, theirs), bytes(theirs));
+    }
     rounds_.drained(collected_++);
-    return true;
-  }
-
-  // Who is nearly there is waited for: one pass over more contributions is less work than two.
-  bool glance(uint64_t seen) {
-    const auto looks = uint32_t(bytes(slice(collected_, 0)) / 512);
-    return team_.waiter.glance(team_.presence->news, seen + 1, std::min(looks, 200u));
+    return Status::good();
   }
 
   Team& team_;
@@ -139,8 +145,6 @@ class StagedPresence {
   Rounds rounds_;
   const bool consumer_;
   uint32_t staged_ = 0, collected_ = 0;
-  int taken_count_ = 0;
-  bool taken_[max_team] = {};
   Epoch epochs_[epoch_ring];
 };
 

@@ -116,7 +116,7 @@ void random_sequence(const Options& options) {
     }
     const Named& chosen = agreed.one_in(3) ? made.back() : made[agreed.below(made.size())];
     if (chosen.comm == MPI_COMM_NULL) continue;
-    Context context(chosen.comm, chosen.name, options.seed, step, {options.largest, options.derived});
+    Context context(chosen.comm, chosen.name, options.seed, step, {options.largest, options.derived, options.same_bits});
     if (context.size() > 1) compare_any(context);  // single ranks have a part of their own
   }
   made.pop_back();
@@ -129,7 +129,7 @@ void many_communicators(const Options& options) {
     std::vector<MPI_Comm> live(static_cast<size_t>(options.live));
     for (size_t i = 0; i < live.size(); ++i) {
       MPI_Comm_dup(MPI_COMM_WORLD, &live[i]);
-      Context context(live[i], "one of many dups", options.seed, long(i), {4096, options.derived});
+      Context context(live[i], "one of many dups", options.seed, long(i), {4096, options.derived, options.same_bits});
       if (i % 64 == 0) compare_any(context);
       long one = 1, sum = 0;
       MPI_Allreduce(&one, &sum, 1, MPI_LONG, MPI_SUM, live[i]);

@@ -9,8 +9,9 @@
 namespace differential {
 
 struct Limits {
-  size_t largest;       // bytes of the biggest buffer
-  bool derived = true;  // derived types too
+  size_t largest;         // bytes of the biggest buffer
+  bool derived = true;    // derived types too
+  bool same_bits = true;  // of the same call again
 };
 
 // What the ranks of one communicator share while a sequence runs. `agreed` draws alike on all of them, `own` does not.

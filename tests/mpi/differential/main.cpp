@@ -1,5 +1,5 @@
 // Differential test: every call through MPI_X is compared with PMPI_X in the same process.
-//   differential [--seed N] [--steps N] [--largest BYTES] [--live N] [--threads N] [--derived 0|1] PART...
+//   differential [--seed N] [--steps N] [--largest BYTES] [--live N] [--threads N] [--derived 0|1] [--same-bits 0|1] PART...
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace differential {
 void threaded_sequence(const Options& options) {
   std::vector<MPI_Comm> comms(static_cast<size_t>(options.threads));
   for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  Limits limits{options.largest / 16, options.derived};
+  Limits limits{options.largest / 16, options.derived, options.same_bits};
 #ifdef MPICH_VERSION
   limits.derived = false;  // MPICH 5.0 unpacks derived types wrongly, now and then, when several threads do it
 #endif
@@ -65,6 +65,7 @@ CommandLine parse(int argc, char** argv) {
     if (word == "--largest") line.options.largest = size_t(value);
     if (word == "--live") line.options.live = int(value);
     if (word == "--derived") line.options.derived = value != 0;
+    if (word == "--same-bits") line.options.same_bits = value != 0;
     if (word == "--threads") line.options.threads = int(value);
   }
   return line;

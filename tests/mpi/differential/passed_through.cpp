@@ -13,7 +13,8 @@ void on_single_ranks(const Options& options) {
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_split(MPI_COMM_WORLD, world_rank, 0, &alone);
   for (long step = 0; step < 40; ++step) {
-    Context context(step % 2 ? alone : MPI_COMM_SELF, "a single rank", mix(options.seed, 4), step, {65536, options.derived});
+    Context context(step % 2 ? alone : MPI_COMM_SELF, "a single rank", mix(options.seed, 4), step,
+                    {65536, options.derived, options.same_bits});
     compare_any(context);
   }
   MPI_Comm_free(&alone);
@@ -21,7 +22,7 @@ void on_single_ranks(const Options& options) {
 
 // Two groups; the left one reduces for the right one and the other way round.
 void on_intercommunicator(const Options& options) {
-  Context world(MPI_COMM_WORLD, "an intercommunicator", mix(options.seed, 5), 0, {65536, options.derived});
+  Context world(MPI_COMM_WORLD, "an intercommunicator", mix(options.seed, 5), 0, {65536, options.derived, options.same_bits});
   if (world.size() < 2) return;
   MPI_Comm half, between;
   int side = world.rank() % 2;
@@ -62,7 +63,7 @@ int error_class(int error) {
 
 // Wrong arguments must be MPI's to judge: the same error class as without Stretto.
 void with_wrong_arguments(const Options& options) {
-  Context context(MPI_COMM_WORLD, "wrong arguments", options.seed, 0, {0, options.derived});
+  Context context(MPI_COMM_WORLD, "wrong arguments", options.seed, 0, {0, options.derived, options.same_bits});
   int in = 1, out = 0, size = context.size();
   auto same = [&](const char* what, int mine, int theirs) {
     count_comparison();

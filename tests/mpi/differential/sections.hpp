@@ -11,7 +11,8 @@ struct Options {
   size_t largest = 4 << 20;
   int live = 3000;  // communicators alive at once
   int threads = 3;
-  bool derived = true;  // reduce derived types too
+  bool derived = true;    // reduce derived types too
+  bool same_bits = true;  // a call done again gives the same bits
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.
