@@ -73,9 +73,7 @@ def bench(
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
-    unknown = [name for name in collectives or [] if name not in program.COLLECTIVES]
-    if unknown:
-        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
+    _check_names(collectives or [])
     words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
     words += ["--collectives", ",".join(collectives)] if collectives else []
     words += ["--keep-places"] if keep_places else []
@@ -90,6 +88,12 @@ def bench(
         printed: list[str] = []
         results = program.run(command, choice, words, _printer(printed))
     _finish(results, printed, output, picture, plain)
+
+
+def _check_names(collectives: Sequence[str]) -> None:
+    unknown = [name for name in collectives if name not in program.COLLECTIVES]
+    if unknown:
+        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
 
 
 def _check_picture(picture: Path | None) -> None:
@@ -220,6 +224,7 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     from stretto.benchmark import tuning
     from stretto.benchmark.chooser import Chooser
 
+    _check_names(collectives)
     check_writable(wanted.json)
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
