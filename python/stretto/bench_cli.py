@@ -66,14 +66,14 @@ def bench(
     The launcher's command ends before the program, which Stretto brings. All ranks run on one node.
     """
     command = command_after_dashes(context, None, "bench")
-    check_writable(output)
-    check_writable(picture)
     _check_picture(picture)
     if replay and arrival:
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
     _check_names(collectives or [])
+    check_writable(output)
+    check_writable(picture)
     words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
     words += ["--collectives", ",".join(collectives)] if collectives else []
     words += ["--keep-places"] if keep_places else []
