@@ -61,7 +61,7 @@ def pattern(point: Point) -> str:
 
 
 def _over(value: float | None, bound: float) -> str:
-    """Nothing where it would be in the thousands: turns of ranks that share cores are not in the bound, and are all of a small call."""
+    """Nothing where it would be in the thousands: the bound knows no turns of ranks that share cores, and small calls are all turns."""
     return digits(value / bound) if value is not None and value < 1000 * bound else NONE
 
 
