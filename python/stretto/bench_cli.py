@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,10 @@ def bench(
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
     _check_names(collectives or [])
+    _check_sizes(sizes)
+    _check_word("--mode", mode, "auto|single|batch", "single, batch or auto")
+    _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
+    _check_word("--spread", spread or "1", f"{_NUMBER}(,{_NUMBER})*", "numbers, such as 1,10")
     check_writable(output)
     check_writable(picture)
     words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
@@ -88,6 +93,22 @@ def bench(
         printed: list[str] = []
         results = program.run(command, choice, words, _printer(printed))
     _finish(results, printed, output, picture, plain)
+
+
+_SIZE = r"\d+[KMkm]?"
+_SHAPES = "balanced|ascending|descending|first-delayed|last-delayed|random|[1-9]\\d{0,5}-late|half-late"
+_NUMBER = r"\d+(\.\d*)?"
+
+
+def _check_word(option: str, value: str, pattern: str, expected: str) -> None:
+    """Here rather than on every rank."""
+    if not re.fullmatch(pattern, value):
+        raise StrettoError(f"cannot use {option} {value}: {expected}")
+
+
+def _check_sizes(sizes: str) -> None:
+    pattern = f"{_SIZE}(,{_SIZE})*|{_SIZE}:{_SIZE}:{_SIZE}"
+    _check_word("--sizes", sizes, pattern, "write 8,1K,1M or FROM:TO:FACTOR, such as 8:1M:4")
 
 
 def _check_names(collectives: Sequence[str]) -> None:
@@ -225,6 +246,7 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     from stretto.benchmark.chooser import Chooser
 
     _check_names(collectives)
+    _check_sizes(wanted.sizes)
     check_writable(wanted.json)
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]

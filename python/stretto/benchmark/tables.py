@@ -61,7 +61,7 @@ def pattern(point: Point) -> str:
 
 
 def _over(value: float | None, bound: float) -> str:
-    """Nothing where it would be in the thousands: the bound knows no turns of ranks that share cores, and small calls are all turns."""
+    """Nothing where it would be in the thousands: the bound knows nothing of ranks that take turns on a core."""
     return digits(value / bound) if value is not None and value < 1000 * bound else NONE
 
 
