@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import os
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,16 +67,18 @@ def bench(
     The launcher's command ends before the program, which Stretto brings. All ranks run on one node.
     """
     command = command_after_dashes(context, None, "bench")
-    check_writable(output)
-    check_writable(picture)
     _check_picture(picture)
     if replay and arrival:
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
-    unknown = [name for name in collectives or [] if name not in program.COLLECTIVES]
-    if unknown:
-        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
+    _check_names(collectives or [])
+    _check_sizes(sizes)
+    _check_word("--mode", mode, "auto|single|batch", "single, batch or auto")
+    _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
+    _check_word("--spread", spread or "1", f"{_NUMBER}(,{_NUMBER})*", "numbers, such as 1,10")
+    check_writable(output)
+    check_writable(picture)
     words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
     words += ["--collectives", ",".join(collectives)] if collectives else []
     words += ["--keep-places"] if keep_places else []
@@ -90,6 +93,28 @@ def bench(
         printed: list[str] = []
         results = program.run(command, choice, words, _printer(printed))
     _finish(results, printed, output, picture, plain)
+
+
+_SIZE = r"\d+[KMkm]?"
+_SHAPES = "balanced|ascending|descending|first-delayed|last-delayed|random|[1-9]\\d{0,5}-late|half-late"
+_NUMBER = r"\d+(\.\d*)?"
+
+
+def _check_word(option: str, value: str, pattern: str, expected: str) -> None:
+    """Here rather than on every rank."""
+    if not re.fullmatch(pattern, value):
+        raise StrettoError(f"cannot use {option} {value}: {expected}")
+
+
+def _check_sizes(sizes: str) -> None:
+    pattern = f"{_SIZE}(,{_SIZE})*|{_SIZE}:{_SIZE}:{_SIZE}"
+    _check_word("--sizes", sizes, pattern, "write 8,1K,1M or FROM:TO:FACTOR, such as 8:1M:4")
+
+
+def _check_names(collectives: Sequence[str]) -> None:
+    unknown = [name for name in collectives if name not in program.COLLECTIVES]
+    if unknown:
+        raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
 
 
 def _check_picture(picture: Path | None) -> None:
@@ -220,6 +245,8 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     from stretto.benchmark import tuning
     from stretto.benchmark.chooser import Chooser
 
+    _check_names(collectives)
+    _check_sizes(wanted.sizes)
     check_writable(wanted.json)
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]

@@ -148,6 +148,7 @@ def show_settings() -> None:
     report.print_settings(preload.settings(), sys.stdout)
 
 
+_LAUNCHING = ("run", "compare", "profile", "bench", "tune")
 for name, command in {**profile_cli.COMMANDS, **bench_cli.COMMANDS}.items():
     app.command(name)(command)
 
@@ -158,7 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dashes = words.index("--") if "--" in words else len(words)
     own, command = words[:dashes], words[dashes + 1 :]
     try:
-        if own and own[0] in ("run", "compare", "profile", "bench") and dashes == len(words) and "--help" not in own:
+        if own and own[0] in _LAUNCHING and dashes == len(words) and not {"--help", "--explain"} & set(own):
             raise dashes_missing(own[0])
         return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
     except StrettoError as error:

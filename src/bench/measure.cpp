@@ -79,10 +79,11 @@ void Race::check() {
   }
 }
 
-// What a sample of each side takes, as the slowest rank sees it, after `warm` rounds that do not count.
+// What a sample of each side takes, as the slowest rank sees it, after `warm` rounds that do not count: the best of three, since
+// a rank may lose its core meanwhile.
 double Race::round_ns(int warm) {
   double best = 0;
-  for (int i = 0; i <= warm + 1; ++i) {
+  for (int i = 0; i <= warm + 2; ++i) {
     Stamp ignored;
     const uint64_t begin = now_ticks();
     for (int s = 0; s < plan_.side_count; ++s) sample(plan_.sides[s], &ignored);

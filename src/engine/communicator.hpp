@@ -107,7 +107,7 @@ class Communicator {
   Job* job_ = nullptr;
   const Policy* policy_ = nullptr;
   const select::Rules* rules_ = nullptr;  // the policy's when it was made
-  uint64_t board_ = 0;  // offset
+  uint64_t board_ = 0;                    // offset
   enum { unknown, ready, absent } stage_ = unknown;
   bool direct_prepared_ = false;
   bool abandoned_ = false;

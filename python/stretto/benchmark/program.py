@@ -60,7 +60,7 @@ def find_mpi(launcher: Path, abi: str) -> str:
     """The MPI library that belongs to a launcher: below the same prefix, or the name by which the loader finds it."""
     prefixes = [Path(launcher).parent.parent, Path(os.path.realpath(launcher)).parent.parent]
     for prefix in dict.fromkeys(prefixes):
-        folders = [prefix / "lib", prefix / "lib64", *sorted((prefix / "lib").glob("*-linux-gnu"))]
+        folders = [prefix / "lib", prefix / "lib64", prefix / "lib" / "release", *sorted((prefix / "lib").glob("*-linux-gnu"))]
         for path in (folder / name for folder in folders for name in SONAMES[abi]):
             if path.exists():
                 return str(path)

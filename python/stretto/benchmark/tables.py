@@ -61,7 +61,8 @@ def pattern(point: Point) -> str:
 
 
 def _over(value: float | None, bound: float) -> str:
-    return digits(value / bound) if value is not None and bound > 0 else NONE
+    """Nothing where it would be in the thousands: the bound knows nothing of ranks that take turns on a core."""
+    return digits(value / bound) if value is not None and value < 1000 * bound else NONE
 
 
 def _p10(point: Point, side: str) -> str:

@@ -33,6 +33,7 @@ _FAST = {
     "OMPI_MCA_osc": "^ucx",
     "MPIR_CVAR_DEVICE_COLLECTIVES": "none",
     "OMP_NUM_THREADS": "1",
+    "XDG_CONFIG_HOME": str(BUILD / "no-configuration"),  # no rules that stretto tune has measured on this machine
 }
 
 

@@ -1,0 +1,329 @@
+"""Results, tables, pictures and choices of stretto bench and stretto tune, on made-up measurements."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stretto import bench_cli
+from stretto.benchmark import choosing, explain, pictures, program, rules_file, tables, tuning
+from stretto.benchmark.choosing import Range
+from stretto.benchmark.model import Point, Results
+from stretto.benchmark.rules_file import RulesFile
+from stretto.cli import main
+from stretto.errors import StrettoError
+
+SETUP = {
+    "kind": "setup",
+    "library": "Open MPI v5.0.11, package: x",
+    "ranks": 4,
+    "cores": 2,
+    "crowded": True,
+    "pinned": False,
+    "clock": "TSC",
+    "stretto": "0.1.0",
+    "accelerating": True,
+    "why": "accelerating: 4 ranks",
+    "tuning": {"path": "", "header": "tuned build=01 machine=02 mpi=03", "about": "A CPU; Open MPI v5.0.11"},
+}
+
+
+def side(us: float, **more: Any) -> dict[str, Any]:
+    return {"median_us": us, "p10_us": us * 0.9, "p90_us": us * 1.2, "samples": 100, **more}
+
+
+def line(collective: str, size: int, **sides: Any) -> str:
+    times = {name: us if isinstance(us, dict) else side(us) for name, us in sides.items()}
+    value = {"kind": "point", "collective": collective, "bytes": size, "ranks": 4, "mode": "single", "calls": 1}
+    return json.dumps({**value, "floor_us": 0.5, "hop_ns": [100, 100], "wrong": 0, "sides": times})
+
+
+def late(size: int, spread: float, mpi: float, pmpi: float) -> str:
+    raster = [[0.0, 0.1, 12.0], [10.0, 10.1, 12.5]]
+    sides = {name: side(us, exit_us=[us, us], raster=raster) for name, us in (("mpi", mpi), ("pmpi", pmpi))}
+    value = json.loads(line("allreduce", size, **sides))
+    shape = "last-delayed" if spread else "balanced"
+    return json.dumps({**value, "shape": shape, "spread": spread, "unit_us": 5.0, "waiting_us": 2.5, "bound_us": 0.7})
+
+
+def results(*lines: str) -> Results:
+    found = Results(["mpirun", "-n", "4"])
+    for one in (json.dumps(SETUP), *lines):
+        found.take(one)
+    return found
+
+
+def points(**sides: list[float]) -> list[Point]:
+    """At 8, 64, 512, ... bytes; NaN: that side cannot do the size."""
+    count = len(next(iter(sides.values())))
+    made = []
+    for place in range(count):
+        there = {name: values[place] for name, values in sides.items() if not math.isnan(values[place])}
+        made.append(line("allreduce", 8 ** (place + 1), **there))
+    return results(*made).points
+
+
+def test_results_are_read_and_written_again() -> None:
+    found = results(
+        line("allreduce", 8, mpi=1.0, pmpi=2.0), json.dumps({"kind": "skipped", "collective": "scan", "bytes": 8, "why": "-"})
+    )
+    assert found.points[0].ratio == 0.5
+    assert found.points[0].samples == 100
+    written = found.as_json()
+    assert written["schema"] == 1
+    assert written["setup"]["ranks"] == 4
+    assert written["points"][0]["sides"]["mpi"]["median_us"] == 1.0
+    assert written["skipped"] == [{"collective": "scan", "bytes": 8, "why": "-"}]
+
+
+@pytest.mark.parametrize("wrong", ["", "[]", "{", '{"kind": "point"}', '{"kind": "point", "collective": "x"}', "3"])
+def test_a_line_that_does_not_read_is_one_error(wrong: str) -> None:
+    with pytest.raises(StrettoError, match="does not read"):
+        Results().take(wrong)
+
+
+def test_table_has_both_sides_ratio_and_floor() -> None:
+    (point,) = results(line("allreduce", 1024, mpi=1.25, pmpi=2.5)).points
+    assert tables.header(point).split() == "allreduce bytes Stretto us p10 MPI us p10 ratio floor us samples".split()
+    assert tables.row(point).split() == ["1024", "1.25", "1.12", "2.50", "2.25", "0.500", "0.500", "100"]
+    assert len(tables.header(point)) == len(tables.row(point))
+
+
+def test_table_of_one_side_has_no_ratio() -> None:
+    (point,) = results(line("bcast", 8, mpi=1.25)).points
+    assert tables.header(point).split() == "bcast bytes MPI us p10 floor us samples".split()
+    assert "WRONG" not in tables.row(point)
+
+
+def test_table_under_an_arrival_pattern_has_delay_waiting_and_bound() -> None:
+    (point,) = results(late(8, 2.0, 1.4, 2.8)).points
+    assert tables.row(point).split() == "last-delayed x2 8 10.0 2.50 1.40 2.00 2.80 4.00 0.500 0.700 100".split()
+
+
+def test_wrong_results_are_shouted() -> None:
+    value = json.loads(line("scan", 8, mpi=1.0))
+    found = results(json.dumps({**value, "wrong": 3}))
+    assert "WRONG RESULTS" in tables.row(found.points[0])
+    assert found.wrong == 1
+
+
+def test_pictures_show_every_collective_and_escape_what_they_are_told() -> None:
+    found = results(*(line("allreduce", size, mpi=size * 1e-3, pmpi=size * 2e-3) for size in (8, 64, 512)))
+    found.setup["why"] = "<script>"
+    text = pictures.as_svg(found)
+    assert text.startswith("<svg")
+    assert "allreduce: time of a call" in text
+    assert text.count('<path class="stretto"') == 2
+    assert "<script>" not in text
+    page = pictures.as_html(found, ["a <b> line"])
+    assert "a &lt;b&gt; line" in page
+
+
+def test_pictures_under_an_arrival_pattern_are_gains_and_a_raster() -> None:
+    found = results(*(late(size, spread, 1.0, 2.0) for size in (8, 64) for spread in (0, 10)))
+    text = pictures.as_svg(found)
+    assert "gain over the MPI library" in text
+    assert "last-delayed x10" in text
+    assert text.count('<rect class="after"') == 5  # the legend's and one for each rank and side
+
+
+def test_too_little_for_a_picture() -> None:
+    assert pictures.as_svg(results(line("barrier", 0, mpi=1.0, pmpi=2.0))) == ""
+
+
+def ranges(found: list[Range]) -> list[tuple[str, int | None]]:
+    return [(one.algorithm, one.until) for one in found]
+
+
+NEVER = math.nan
+
+
+def test_each_range_gets_its_best() -> None:
+    found = choosing.choose(points(pmpi=[9, 9, 9, 1], flat=[1, 1, 5, NEVER], slices=[4, 4, 2, 3]), 4)
+    assert ranges(found) == [("flat", 181), ("slices", 1448), ("mpi", None)]
+    assert [point.bytes for point in found[1].points] == [512]
+
+
+def test_a_hair_is_not_worth_a_rule() -> None:
+    assert ranges(choosing.choose(points(pmpi=[9] * 5, a=[1, 1, 1.02, 1, 1], b=[2, 2, 1, 2, 2]), 4)) == [("a", None)]
+    assert ranges(choosing.choose(points(pmpi=[9] * 5, a=[1, 1, 1.5, 1, 1], b=[2, 2, 1, 2, 2]), 4)) == [
+        ("a", 181),
+        ("b", 1448),
+        ("a", None),
+    ]
+
+
+def test_an_algorithm_is_not_chosen_where_it_cannot_run() -> None:
+    assert ranges(choosing.choose(points(pmpi=[9, 9], flat=[1, NEVER]), 4)) == [("flat", 22), ("mpi", None)]
+
+
+@pytest.mark.parametrize(
+    ("collective", "expected"),
+    [
+        ("allgather", [("a", 22), ("mpi", None)]),
+        ("alltoall", [("a", 88), ("mpi", None)]),  # rules count the blocks for all 4 ranks
+        ("gatherv", [("a", None)]),  # rules know no size
+    ],
+)
+def test_sizes_are_those_that_rules_know(collective: str, expected: list[tuple[str, int | None]]) -> None:
+    made = results(line(collective, 8, pmpi=9.0, a=1.0), line(collective, 64, pmpi=1.0, a=2.0)).points
+    assert ranges(choosing.choose(made, 4)) == expected
+
+
+def test_best_choice_is_found_as_by_trying_all() -> None:
+    """The dynamic programming against every possible path."""
+    import itertools
+    import random
+
+    random.seed(1)
+    for _ in range(50):
+        times = {name: [random.choice([1.0, 1.03, 1.1, 1.5, 3.0]) for _ in range(5)] for name in ("pmpi", "a", "b")}
+        made = points(**times)
+
+        def cost(path: tuple[str, ...], made: list[Point] = made) -> float:
+            switches = sum(one != other for one, other in itertools.pairwise(path))
+            return switches * choosing.SWITCH + sum(choosing._cost(point, name) for point, name in zip(made, path, strict=True))
+
+        least = min(cost(path) for path in itertools.product(times, repeat=5))
+        found = tuple(choosing._cheapest(made, list(times), choosing.SWITCH))
+        assert cost(found) == pytest.approx(least)
+
+
+BUILT_IN = "allreduce flat\n"
+
+
+def test_rules_are_written_below_what_was_measured(tmp_path: Path) -> None:
+    found = results(line("allreduce", 8, pmpi=9.0, flat=1.0), line("barrier", 0, pmpi=1.0, flat=2.0))
+    done = tuning.tune(found, BUILT_IN, False, tmp_path / "r", datetime.date(2026, 1, 2))
+    assert done.text.splitlines()[:3] == [
+        "# Rules measured by stretto tune",
+        "# for A CPU; Open MPI v5.0.11",
+        SETUP["tuning"]["header"],
+    ]  # type: ignore[index]
+    assert "# measured allreduce ranks=4 crowded=yes arena=no on 2026-01-02\n#   8 B: flat 1.00 us, mpi 9.00\n" in done.text
+    assert "\nallreduce ranks=4 crowded=yes arena=no  flat\n" in done.text
+    assert "\nbarrier ranks=4 crowded=yes arena=no  mpi\n" in done.text
+    assert done.text.endswith(BUILT_IN)
+    tuning.write(done)
+    assert (tmp_path / "r").read_text() == done.text
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_later_measurements_replace_their_own_block_alone(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    tuning.write(
+        tuning.tune(
+            results(line("allreduce", 8, pmpi=9.0, flat=1.0), line("bcast", 8, pmpi=9.0, flat=1.0)),
+            BUILT_IN,
+            False,
+            path,
+            datetime.date(2026, 1, 2),
+        )
+    )
+    again = results(line("allreduce", 8, pmpi=1.0, flat=9.0))
+    done = tuning.tune(again, BUILT_IN, False, path, datetime.date(2026, 1, 3))
+    assert "allreduce ranks=4 crowded=yes arena=no  mpi" in done.text
+    assert "allreduce ranks=4 crowded=yes arena=no  flat" not in done.text
+    assert "bcast ranks=4 crowded=yes arena=no  flat" in done.text
+    arena = tuning.tune(again, BUILT_IN, True, path, datetime.date(2026, 1, 3))
+    assert "allreduce ranks=4 crowded=yes arena=no  flat" in arena.text
+    assert "allreduce ranks=4 crowded=yes arena=yes  mpi" in arena.text
+
+
+def test_measurements_of_another_build_are_dropped(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    old = RulesFile("tuned build=00 machine=02 mpi=03", "x", BUILT_IN)
+    old.put("bcast", "ranks=4 crowded=yes arena=no", "2026-01-01", ["bcast ranks=4 crowded=yes arena=no  flat"])
+    rules_file.write(path, old.text())
+    done = tuning.tune(results(line("allreduce", 8, pmpi=1.0, flat=9.0)), BUILT_IN, False, path, datetime.date(2026, 1, 2))
+    assert "bcast" not in done.text
+
+
+def test_nothing_is_tuned_without_stretto(tmp_path: Path) -> None:
+    found = results(line("allreduce", 8, pmpi=1.0, flat=9.0))
+    found.setup = {**found.setup, "accelerating": False, "why": "a single rank"}
+    with pytest.raises(StrettoError, match="a single rank"):
+        tuning.tune(found, BUILT_IN, False, tmp_path / "r", datetime.date(2026, 1, 2))
+    with pytest.raises(StrettoError, match="no home"):
+        tuning.tune(results(line("allreduce", 8, pmpi=1.0)), BUILT_IN, False, None, datetime.date(2026, 1, 2))
+
+
+def test_what_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StrettoError, match="cannot write"):
+        rules_file.write(tmp_path / "file" / "below", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("8", 8), ("64K", 65536), ("1m", 1 << 20), ("2KiB", 2048), ("1G", 1 << 30), ("4KB", 4096)]
+)
+def test_sizes_of_questions(text: str, number: int) -> None:
+    assert explain.parse_bytes(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "K", "1T", "-8", "8 K"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(StrettoError):
+        explain.parse_bytes(text)
+
+
+def test_a_stale_file_is_explained_away() -> None:
+    own = "tuned build=01 machine=02 mpi=00"
+    assert explain.why_refused("tuned build=01 machine=02 mpi=03", own) == ""
+    assert "another build" in explain.why_refused("tuned build=00 machine=02 mpi=03", own)
+    assert "another machine" in explain.why_refused("tuned build=01 machine=00 mpi=03", own)
+    assert explain.why_refused("", own) == ""
+
+
+def test_mpi_library_is_looked_for_beside_the_launcher(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    launcher = tmp_path / "bin" / "mpirun"
+    launcher.touch()
+    assert program.find_mpi(launcher, "mpich") == "libmpi.so.12"
+    (tmp_path / "lib" / "x86_64-linux-gnu").mkdir(parents=True)
+    (tmp_path / "lib" / "x86_64-linux-gnu" / "libmpi.so.40").touch()
+    assert program.find_mpi(launcher, "ompi") == str(tmp_path / "lib" / "x86_64-linux-gnu" / "libmpi.so.40")
+
+
+@pytest.mark.parametrize(("command", "ranks"), [("mpirun -n 4", 4), ("mpiexec -np 16 --x", 16), ("srun --ntasks 3", 3)])
+def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
+    assert bench_cli.ranks_of(command.split()) == ranks
+    with pytest.raises(StrettoError):
+        bench_cli.ranks_of(["mpirun", "--hostfile", "x"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("bench allreduce", "put -- before the launcher"),
+        ("tune", "put -- before the launcher"),
+        ("bench pigeons -- mpirun -n 2", "pigeons cannot be measured"),
+        ("tune pigeons -- mpirun -n 2", "pigeons cannot be measured"),
+        ("bench --sizes 8,x -- mpirun -n 2", "cannot use --sizes 8,x"),
+        ("bench --sizes 8:16 -- mpirun -n 2", "cannot use --sizes 8:16"),
+        ("tune --sizes, -- mpirun -n 2", "--sizes,"),
+        ("bench --arrival sometimes -- mpirun -n 2", "cannot use --arrival sometimes"),
+        ("bench --arrival 0-late -- mpirun -n 2", "cannot use --arrival 0-late"),
+        ("bench --arrival random --spread much -- mpirun -n 2", "cannot use --spread much"),
+        ("bench --mode fast -- mpirun -n 2", "cannot use --mode fast"),
+        ("bench --spread 3 -- mpirun -n 2", "--spread needs --arrival"),
+        ("bench --arrival random --replay x -- mpirun -n 2", "exclude one another"),
+        ("bench --picture x.png -- mpirun -n 2", ".svg or a .html"),
+        ("tune --explain", "write stretto tune --explain"),
+        ("tune --explain allreduce much", "much is no size"),
+    ],
+)
+def test_mistakes_are_one_line(
+    words: str, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.iterdir())
