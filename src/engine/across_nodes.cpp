@@ -12,7 +12,7 @@ using select::Reason;
 size_t AcrossNodes::prepare_node() {
   if (!node_->attach_stage()) return 0;
   node_->stage_ = Communicator::ready;
-  return std::min(node_->team_->staged->cell_bytes(), cluster_.block_most() / 2);
+  return std::min(node_->team_->staged->cell_bytes(), cluster_.block_most() / (2 * collective::Links::slots));
 }
 
 Status AcrossNodes::run_in_node(void* self, const Request& request) {

@@ -13,49 +13,52 @@ bool whole_pays(const Cluster& cluster, size_t bytes) {
   return cluster.place.nodes == 2 || (bytes <= sent_whole && bytes <= cluster.block_most());
 }
 
-// The blocks of all nodes that stand in the room, combined into `out`.
-void combine_room(Cluster& cluster, const Request& request, size_t n, char* out) {
+// The blocks of all nodes that stand in `room`, combined into `out`.
+void combine_blocks(Cluster& cluster, const Request& request, const char* room, size_t n, char* out) {
   const void** inputs = cluster.inputs();
-  for (int i = 0; i < cluster.place.nodes; ++i) inputs[i] = cluster.room() + size_t(i) * n * request.element;
+  for (int i = 0; i < cluster.place.nodes; ++i) inputs[i] = room + size_t(i) * n * request.element;
   combine(request, inputs, cluster.place.nodes, out, n);
 }
 
-// A slice cut into one part per node.
+// A slice cut into one part per node, for the node that combines it; with two nodes each combines the whole.
 class Parts {
  public:
-  Parts(Cluster& cluster, const Request& request, char* vector, size_t n)
-      : cluster_(cluster), request_(request), vector_(vector), own_(part(n, cluster.place.node)) {
+  Parts(Cluster& cluster, const Request& request, char* vector, size_t n, int slot, bool whole)
+      : cluster_(cluster),
+        request_(request),
+        vector_(vector),
+        bytes_(cluster.numbers(slot, 0)),
+        offsets_(cluster.numbers(slot, 1)),
+        sent_(cluster.numbers(slot, 2)),
+        received_(cluster.numbers(slot, 3)),
+        places_(cluster.numbers(slot, 4)),
+        room_(cluster.room() + size_t(slot) * (Cluster::room_bytes / Links::slots)),
+        own_(whole ? Range{0, n} : part(n, node())) {
     for (int i = 0; i < nodes(); ++i) {
-      Range range = part(n, i);
+      Range range = whole ? Range{0, n} : part(n, i);
       bytes_[i] = int(range.size() * request.element);
       offsets_[i] = int(range.begin * request.element);
+      sent_[i] = i == node() ? 0 : bytes_[i];
+      received_[i] = i == node() ? 0 : int(own_bytes());
+      places_[i] = int(size_t(i) * own_bytes());
     }
-  }
-
-  // Afterwards this node's part of the vector holds the combination of all nodes'.
-  Status reduce_scatter() {
-    size_t own_bytes = own_.size() * request_.element;
-    int *received = cluster_.numbers(2), *places = cluster_.numbers(3);
-    for (int i = 0; i < nodes(); ++i) {
-      received[i] = i == node() ? 0 : int(own_bytes);
-      places[i] = int(size_t(i) * own_bytes);
-    }
-    int kept = bytes_[node()];
-    bytes_[node()] = 0;  // what stays here need not be sent
-    Status status = cluster_.links->exchange({vector_, bytes_, offsets_}, {cluster_.room(), received, places});
-    bytes_[node()] = kept;
-    STRETTO_TRY(status);
-    char* mine = vector_ + offsets_[node()];
-    memcpy(cluster_.room() + places[node()], mine, own_bytes);
-    combine_room(cluster_, request_, own_.size(), mine);
-    return Status::good();
   }
 
   Links::Blocks blocks() const { return {vector_, bytes_, offsets_}; }
+  Links::Blocks to_send() const { return {vector_, sent_, offsets_}; }
+  Links::Blocks to_receive() const { return {room_, received_, places_}; }
+
+  // All have come: this node's part of the vector becomes the combination of all nodes'.
+  void combine_own() {
+    char* mine = vector_ + offsets_[node()];
+    memcpy(room_ + places_[node()], mine, own_bytes());
+    combine_blocks(cluster_, request_, room_, own_.size(), mine);
+  }
 
  private:
   int nodes() const { return cluster_.place.nodes; }
   int node() const { return cluster_.place.node; }
+  size_t own_bytes() const { return own_.size() * request_.element; }
   Range part(size_t n, int i) const {
     size_t grain = cache_line % request_.element == 0 ? cache_line / request_.element : 1;
     return part_of({0, n}, i, nodes(), grain);
@@ -64,8 +67,8 @@ class Parts {
   Cluster& cluster_;
   const Request& request_;
   char* vector_;
-  int* bytes_ = cluster_.numbers(0);
-  int* offsets_ = cluster_.numbers(1);
+  int *bytes_, *offsets_, *sent_, *received_, *places_;
+  char* room_;
   const Range own_;
 };
 
@@ -75,28 +78,50 @@ size_t slice_most(const Cluster& cluster) {
   return cluster.place.nodes == 2 ? cluster.block_most() : Cluster::slice_bytes;
 }
 
+bool mpi_can(const Request& request) {
+  using kernels::Type;
+  bool narrow = request.type == Type::i8 || request.type == Type::u8 || request.type == Type::i16 || request.type == Type::u16;
+  return request.op != kernels::Op::user && !narrow;
+}
+
 Status allreduce_across(Cluster& cluster, const Request& request, char* vector, size_t n) {
-  size_t bytes = n * request.element;
-  if (whole_pays(cluster, bytes)) {
-    STRETTO_TRY(cluster.links->allgather(vector, cluster.room(), bytes));
-    combine_room(cluster, request, n, vector);
+  if (whole_pays(cluster, n * request.element)) {
+    STRETTO_TRY(cluster.links->allgather(vector, cluster.room(), n * request.element));
+    combine_blocks(cluster, request, cluster.room(), n, vector);
     return Status::good();
   }
-  Parts parts(cluster, request, vector, n);
-  STRETTO_TRY(parts.reduce_scatter());
+  Parts parts(cluster, request, vector, n, 0, false);
+  STRETTO_TRY(cluster.links->exchange(parts.to_send(), parts.to_receive()));
+  parts.combine_own();
   return cluster.links->allgather_blocks(parts.blocks());
 }
 
+Status start_across(Cluster& cluster, const Request& request, char* vector, size_t n, int slot) {
+  Parts parts(cluster, request, vector, n, slot, cluster.place.nodes == 2);
+  return cluster.links->start_exchange(parts.to_send(), parts.to_receive(), slot);
+}
+
+Status turn_across(Cluster& cluster, const Request& request, char* vector, size_t n, int slot) {
+  STRETTO_TRY(cluster.links->finish(slot));
+  bool whole = cluster.place.nodes == 2;
+  Parts parts(cluster, request, vector, n, slot, whole);
+  parts.combine_own();
+  return whole ? Status::good() : cluster.links->start_allgather_blocks(parts.blocks(), slot);
+}
+
+Status finish_across(Cluster& cluster, int slot) {
+  return cluster.place.nodes == 2 ? Status::good() : cluster.links->finish(slot);
+}
+
 Status reduce_across(Cluster& cluster, const Request& request, char* vector, size_t n, int root) {
-  size_t bytes = n * request.element;
-  bool is_root = cluster.place.node == root;
-  if (whole_pays(cluster, bytes)) {
-    STRETTO_TRY(cluster.links->gather(vector, cluster.room(), bytes, root));
-    if (is_root) combine_room(cluster, request, n, vector);
+  if (whole_pays(cluster, n * request.element)) {
+    STRETTO_TRY(cluster.links->gather(vector, cluster.room(), n * request.element, root));
+    if (cluster.place.node == root) combine_blocks(cluster, request, cluster.room(), n, vector);
     return Status::good();
   }
-  Parts parts(cluster, request, vector, n);
-  STRETTO_TRY(parts.reduce_scatter());
+  Parts parts(cluster, request, vector, n, 0, false);
+  STRETTO_TRY(cluster.links->exchange(parts.to_send(), parts.to_receive()));
+  parts.combine_own();
   return cluster.links->gather_blocks(parts.blocks(), root);
 }
 

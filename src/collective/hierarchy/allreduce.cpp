@@ -3,7 +3,8 @@
 //   leader     one rank of each node; between nodes MPI's allreduce
 //   rsa        one rank of each node; between nodes a reduce-scatter and an allgather, arithmetic by Stretto (Hierarchical-RSA)
 //   leaders    every rail carries slices of its own: reduced to its rank, combined on the rail, given out by its rank
-//   pipelined  as leaders, but while one round of slices is between nodes (MPI's nonblocking allreduce) the next is reduced
+//   streamed   as leaders, but while rounds of slices are between nodes the next are reduced and former ones given out
+//   pipelined  as streamed, but between nodes MPI's nonblocking allreduce, which its network may do by itself
 #include "collective/hierarchy/across.hpp"
 #include "collective/hierarchy/rows.hpp"
 
@@ -13,8 +14,8 @@ namespace {
 struct Plan {
   int leaders;       // slices in a round, one each
   size_t slice;      // elements
-  bool by_mpi;       // who does the arithmetic between nodes
-  uint32_t ahead;    // rounds between nodes while later ones are reduced
+  enum { at_once, streamed, by_mpi } between;
+  uint32_t ahead;  // rounds between nodes while later ones are reduced
 };
 
 class ClusterAllreduce {
@@ -28,6 +29,7 @@ class ClusterAllreduce {
     for (uint32_t i = 0; i < rounds + plan_.ahead; ++i) {
       if (i < rounds) STRETTO_TRY(reduce(i));
       if (i < rounds) STRETTO_TRY(start(i));
+      if (i >= 1 && i - 1 < rounds) STRETTO_TRY(turn(i - 1));
       if (i >= plan_.ahead) STRETTO_TRY(give_out(i - plan_.ahead));
     }
     return Status::good();
@@ -55,17 +57,30 @@ class ClusterAllreduce {
     return Status::good();
   }
 
+  static int slot(uint32_t round) { return int(round % Links::slots); }
   bool leads_in(uint32_t round) const { return place_.local < plan_.leaders && slice(round, place_.local).size() > 0; }
 
   Status start(uint32_t round) {
     if (!leads_in(round)) return Status::good();
     Range own = slice(round, place_.local);
-    if (!plan_.by_mpi) return allreduce_across(cluster_, request_, output(own), own.size());
-    return cluster_.links->start_allreduce(request_, output(own), own.size(), int(round % Links::slots));
+    if (plan_.between == Plan::at_once) return allreduce_across(cluster_, request_, output(own), own.size());
+    if (plan_.between == Plan::streamed) return start_across(cluster_, request_, output(own), own.size(), slot(round));
+    return cluster_.links->start_allreduce(request_, output(own), own.size(), slot(round));
+  }
+
+  Status turn(uint32_t round) {
+    if (!leads_in(round) || plan_.between != Plan::streamed) return Status::good();
+    Range own = slice(round, place_.local);
+    return turn_across(cluster_, request_, output(own), own.size(), slot(round));
+  }
+
+  Status finish(uint32_t round) {
+    if (!leads_in(round) || plan_.between == Plan::at_once) return Status::good();
+    return plan_.between == Plan::streamed ? finish_across(cluster_, slot(round)) : cluster_.links->finish(slot(round));
   }
 
   Status give_out(uint32_t round) {
-    if (leads_in(round) && plan_.by_mpi) STRETTO_TRY(cluster_.links->finish(int(round % Links::slots)));
+    STRETTO_TRY(finish(round));
     for (int leader = 0; leader < plan_.leaders; ++leader) {
       Range range = slice(round, leader);
       if (range.size() == 0) break;
@@ -98,31 +113,37 @@ Plan shared_by_leaders(const Cluster& cluster, const Request& request, size_t mo
   size_t slice = elements_in(std::min(share, most), request);
   size_t equal = (request.count + size_t(leaders) - 1) / size_t(leaders);
   if (equal * request.element <= most) slice = std::max(slice, equal);
-  return {leaders, slice, false, 0};
+  return {leaders, slice, Plan::at_once, 0};
 }
 
 constexpr size_t one_call = size_t(1) << 30;
-constexpr size_t pipelined_slice = size_t(256) << 10;
 
 }  // namespace
 
 Status allreduce_rsa(Cluster& cluster, const Request& request) {
-  return ClusterAllreduce(cluster, request, {1, elements_in(slice_most(cluster), request), false, 0}).run();
+  return ClusterAllreduce(cluster, request, {1, elements_in(slice_most(cluster), request), Plan::at_once, 0}).run();
 }
 
 Status allreduce_leader(Cluster& cluster, const Request& request) {
-  if (request.op == kernels::Op::user) return allreduce_rsa(cluster, request);
-  return ClusterAllreduce(cluster, request, {1, elements_in(one_call, request), true, 0}).run();
+  if (!mpi_can(request)) return allreduce_rsa(cluster, request);
+  return ClusterAllreduce(cluster, request, {1, elements_in(one_call, request), Plan::by_mpi, 0}).run();
 }
 
 Status allreduce_leaders(Cluster& cluster, const Request& request) {
   return ClusterAllreduce(cluster, request, shared_by_leaders(cluster, request, slice_most(cluster))).run();
 }
 
+Status allreduce_streamed(Cluster& cluster, const Request& request) {
+  Plan plan = shared_by_leaders(cluster, request, streamed_slice);
+  plan.between = Plan::streamed;
+  plan.ahead = Links::slots - 1;
+  return ClusterAllreduce(cluster, request, plan).run();
+}
+
 Status allreduce_pipelined(Cluster& cluster, const Request& request) {
-  if (request.op == kernels::Op::user) return allreduce_leaders(cluster, request);
-  Plan plan = shared_by_leaders(cluster, request, pipelined_slice);
-  plan.by_mpi = true;
+  if (!mpi_can(request)) return allreduce_streamed(cluster, request);
+  Plan plan = shared_by_leaders(cluster, request, streamed_slice);
+  plan.between = Plan::by_mpi;
   plan.ahead = 2;
   return ClusterAllreduce(cluster, request, plan).run();
 }

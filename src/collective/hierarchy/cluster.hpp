@@ -32,6 +32,10 @@ class Links {
   virtual Status allgather_blocks(const Blocks& blocks) = 0;         // each node has its own block, in place
   virtual Status gather_blocks(const Blocks& blocks, int root) = 0;  // the same to one node
 
+  // Nonblocking forms; the blocks' numbers stay as they are until finish().
+  virtual Status start_exchange(const Blocks& to_send, const Blocks& to_receive, int slot) = 0;
+  virtual Status start_allgather_blocks(const Blocks& blocks, int slot) = 0;
+
   // MPI's own arithmetic, with the datatype and operation of the call (request.host).
   virtual Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) = 0;  // in place
   virtual Status start_allreduce(const Request& request, void* vector, size_t count, int slot) = 0;
@@ -52,7 +56,7 @@ class Cluster {
       : place(std::move(where)), links(between), in_node_(in_node), context_(context) {
     size_t n = size_t(place.nodes);
     inputs_.reset(new (std::nothrow) const void*[n]);
-    numbers_.reset(new (std::nothrow) int[4 * n]);
+    numbers_.reset(new (std::nothrow) int[Links::slots * 5 * n]);
     room_.reset(new (std::nothrow) char[room_bytes]);
     vector_.reset(new (std::nothrow) char[slice_bytes]);
   }
@@ -64,7 +68,7 @@ class Cluster {
   Status run_in_node(const Request& request);
 
   const void** inputs() { return inputs_.get(); }              // room for one pointer per node
-  int* numbers(int i) { return &numbers_[i * place.nodes]; }   // four arrays of one number per node
+  int* numbers(int slot, int i) { return &numbers_[(slot * 5 + i) * place.nodes]; }  // for each slot five arrays, one number per node
   char* room() { return room_.get(); }
   char* vector() { return vector_.get(); }                     // slice_bytes
   size_t block_most() const { return room_bytes / size_t(place.nodes) / cache_line * cache_line; }  // one per node fits the room

@@ -91,14 +91,13 @@ Status reduce_rsa(Cluster& cluster, const Request& request) {
   return ClusterReduce(cluster, request, {std::min(slice_most(cluster), Cluster::slice_bytes), false, 0}).run();
 }
 
-// MPI has no use for a user's operation on what may be packed: those are Stretto's.
 Status reduce_leader(Cluster& cluster, const Request& request) {
-  if (request.op == kernels::Op::user) return reduce_rsa(cluster, request);
+  if (!mpi_can(request)) return reduce_rsa(cluster, request);
   return ClusterReduce(cluster, request, {Cluster::slice_bytes, true, 0}).run();
 }
 
 Status reduce_pipelined(Cluster& cluster, const Request& request) {
-  if (request.op == kernels::Op::user) return reduce_rsa(cluster, request);
+  if (!mpi_can(request)) return reduce_rsa(cluster, request);
   return ClusterReduce(cluster, request, {Cluster::slice_bytes / Links::slots, true, Links::slots - 1}).run();
 }
 

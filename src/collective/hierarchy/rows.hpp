@@ -21,6 +21,7 @@ Status reduce_pipelined(Cluster& cluster, const Request& request);
 Status allreduce_leader(Cluster& cluster, const Request& request);
 Status allreduce_rsa(Cluster& cluster, const Request& request);
 Status allreduce_leaders(Cluster& cluster, const Request& request);
+Status allreduce_streamed(Cluster& cluster, const Request& request);
 Status allreduce_pipelined(Cluster& cluster, const Request& request);
 
 struct ClusterAlgorithm {
@@ -39,6 +40,7 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leader", Kind::allreduce, allreduce_leader},
     {"rsa", Kind::allreduce, allreduce_rsa},
     {"leaders", Kind::allreduce, allreduce_leaders},
+    {"streamed", Kind::allreduce, allreduce_streamed},
     {"pipelined", Kind::allreduce, allreduce_pipelined},
 };
 inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);

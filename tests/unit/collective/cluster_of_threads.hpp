@@ -54,6 +54,14 @@ class LinksOfThreads final : public Links {
       if (node_ == root) take_blocks(blocks);
     });
   }
+  Status start_exchange(const Blocks& to_send, const Blocks& to_receive, int slot) override {
+    begin(slot);
+    return exchange(to_send, to_receive);
+  }
+  Status start_allgather_blocks(const Blocks& blocks, int slot) override {
+    begin(slot);
+    return allgather_blocks(blocks);
+  }
   Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
     return reduce(request, vector, count, node_ == root, slot);
   }
