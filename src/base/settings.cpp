@@ -35,6 +35,8 @@ constexpr SettingRow rows[] = {
      "another profiler plugin for NCCL, which Stretto's then tells everything; named as NCCL_PROFILER_PLUGIN would"},
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
+    {"STRETTO_PROGRESS", "calls|thread", "calls",
+     "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread always"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -130,6 +132,9 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 17:
       break;  // read by libstretto_arena.so alone
+    case 18:
+      s->progress = value;
+      break;
   }
 }
 

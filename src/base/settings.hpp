@@ -30,6 +30,7 @@ struct Settings {
   uint64_t iteration_calls = 0;
   const char* nccl_next_plugin = "";
   bool arena = false;
+  const char* progress = "calls";
 };
 
 struct SettingRow {

@@ -30,6 +30,16 @@ struct WaitHooks {
   void* context = nullptr;
 };
 
+// Whoever would wait leaves its thread to others instead.
+class Suspension {
+ public:
+  // Returns when signal.value has reached `target`, or earlier to look around.
+  virtual void suspend(const Signal& signal, uint64_t target) = 0;
+
+ protected:
+  ~Suspension() = default;
+};
+
 class Waiter {
  public:
   Waiter() = default;
@@ -44,6 +54,12 @@ class Waiter {
     }
     return wait_long(signal, target, writer);
   }
+
+  // From now on every long wait suspends; null: it waits in its thread again.
+  void suspend_by(Suspension* suspension) { suspension_ = suspension; }
+
+  // Sleeps until the signal has changed from below `target`, half a millisecond at most.
+  static void nap(Signal& signal, uint64_t target);
 
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to
   // arrive from its readers, and the look at the peers' lines that follows overlaps with it.
@@ -70,11 +86,13 @@ class Waiter {
 
   static void wake(Signal& signal);
   Status wait_long(Signal& signal, uint64_t target, int writer);
+  Status wait_suspended(Signal& signal, uint64_t target, int writer);
   Status sleep(Signal& signal, uint64_t target, int writer);
   Status attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer);
 
   WaitPolicy policy_;
   WaitHooks hooks_;
+  Suspension* suspension_ = nullptr;
 };
 
 }  // namespace stretto::collective

@@ -4,6 +4,8 @@
 
 #include "collective/team.hpp"
 #include "engine/job.hpp"
+#include "engine/operation.hpp"
+#include "engine/progress.hpp"
 #include "select/selector.hpp"
 
 namespace stretto::engine {
@@ -22,6 +24,7 @@ struct Policy {
   const char* wait = "auto";
   const char* fault = "";
   Host host;
+  Progress* progress = nullptr;  // of nonblocking operations
 };
 
 struct Outcome {
@@ -42,7 +45,7 @@ class Communicator {
   // pool and tells the others where it is. Null only without memory; else it may decline.
   static Communicator* create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm);
 
-  select::Reason reason() const { return reason_; }
+  select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
   int rank() const { return team_->rank; }  // of one that does not decline
   int size() const { return team_->size; }
 
@@ -55,17 +58,29 @@ class Communicator {
   void abandon();
 
   // Both steps.
+  //
+  // All three may be called on a nonblocking operation (Operation::current()), where prepare() waits for nobody and execute()
+  // takes its turn behind the operations that were started before. A blocking call lets those end first.
   Outcome run(const collective::Request& request);
 
   // Room for this rank alone in the job's shared memory, where the system gives it none. Null: there is none either.
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
 
-  // This rank has freed the communicator. The last one to do so returns its memory. Never waits.
-  void leave();
+  // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the maker's.
+  void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go();
+  void set_freed() { freed_.store(true, std::memory_order_relaxed); }
+  bool freed() const { return freed_.load(std::memory_order_relaxed); }
 
  private:
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
+  // This rank has done with it. The last rank to leave returns the memory. Never waits.
+  void leave();
+  Outcome prepare_started(Operation& operation, const collective::Request& request);
+  Outcome run_started(Operation& operation, const collective::Request& request);
+  Status execute_started(Operation& operation, const collective::Request& request, int algorithm);
+  Status run_in_turn(const collective::Request& request, int algorithm, bool copies_pay);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
@@ -76,14 +91,19 @@ class Communicator {
   Status failed(const Status& status);
   static bool alive(void* self, int rank);
 
-  select::Reason reason_ = select::Reason::none;
+  std::atomic<select::Reason> reason_{select::Reason::none};
   Job* job_ = nullptr;
   const Policy* policy_ = nullptr;
   uint64_t board_ = 0;  // offset
-  enum { unknown, ready, absent } stage_ = unknown;
+  enum StageState : uint8_t { unknown, ready, absent };
+  StageState stage_ = unknown;
+  StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
   bool direct_prepared_ = false;
-  bool abandoned_ = false;
+  std::atomic<bool> abandoned_{false};
   uint64_t calls_ = 0;
+  std::atomic<uint32_t> holds_{1};
+  std::atomic<bool> freed_{false};
+  Queue queue_;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;
   struct {

@@ -14,6 +14,7 @@
 #include "shim/context.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nonblocking.hpp"
 #include "transport/fault/fault.hpp"
 
 namespace stretto::shim {
@@ -45,6 +46,7 @@ void decline_with_warning() {
 void drive_progress(void*) {
   int flag;
   mpi().Iprobe(context().neighbour, rare_tag, comm_world(), &flag, MPI_STATUS_IGNORE);
+  if (anything_outstanding()) advance();
 }
 
 bool broadcast(void* comm, void* data, int bytes) {
@@ -80,6 +82,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.wait = s.wait;
   c.policy.fault = s.fault;
   c.policy.host = {drive_progress, broadcast, all};
+  c.policy.progress = &c.progress;
   return true;
 }
 
@@ -113,8 +116,8 @@ int communicator_freed(MPI_Comm, int, void* attribute, void*) {
   context().generation.fetch_add(1, std::memory_order_acq_rel);
   auto* communicator = static_cast<engine::Communicator*>(attribute);
   if (communicator == context().without_memory) return MPI_SUCCESS;
-  communicator->leave();
-  delete communicator;
+  communicator->set_freed();
+  communicator->let_go();
   return MPI_SUCCESS;
 }
 
@@ -129,7 +132,11 @@ bool join(const Settings& s, Context& c, const engine::Place& place) {
 }
 
 void forked_child() {
-  context().active.store(false);
+  Context& c = context();
+  c.active.store(false);
+  c.progress.forget();
+  c.helper.forget();
+  outstanding_operations.store(0);
 }
 
 // What is needed of MPI, before the others learn that this rank takes part.
@@ -146,7 +153,10 @@ void activate(Context& c) {
   platform::watch_loader();
   set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
   trace::header()->accelerating = 1;
+  c.progress.configure(c.job.crowded(), drive_progress);
+  c.helper.configure(&c.progress, strcmp(settings().progress, "thread") == 0);
   c.active.store(true, std::memory_order_release);
+  prepare_communicator(comm_world());
 }
 
 }  // namespace
@@ -180,6 +190,7 @@ void attach() {
 }
 
 void detach() {
+  if (context().active.load()) finish_operations();
   context().active.store(false, std::memory_order_release);
 }
 

@@ -9,6 +9,7 @@
 #include "shim/handles.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nonblocking.hpp"
 #include "shim/operands.hpp"
 #include "shim/staging.hpp"
 #include "trace/stopwatch.hpp"
@@ -74,6 +75,7 @@ Communicator* look_up(MPI_Comm comm) {
   int found = 0;
   if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
   if (found) return communicator;
+  if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();
   communicator = make(comm);
   if (communicator == nullptr) communicator = c.without_memory;
@@ -89,7 +91,7 @@ Communicator* find(MPI_Comm comm) {
   if (slot.key == key && slot.generation == generation) return slot.communicator;
   if (comm == comm_null() || key == 0) return nullptr;
   Communicator* communicator = look_up(comm);
-  if (communicator != nullptr) slot = {key, generation, communicator};
+  if (communicator != nullptr && communicator != &context().not_prepared) slot = {key, generation, communicator};
   return communicator;
 }
 
@@ -142,7 +144,7 @@ struct Entry {
   }
 
   static int raise(MPI_Comm comm, int code) {
-    mpi().Comm_call_errhandler(comm, code);
+    if (!error_is_kept()) mpi().Comm_call_errhandler(comm, code);
     return code;
   }
 };
@@ -190,11 +192,14 @@ int give_input(const Job& job, size_t elements, Room& room, size_t bytes, Commun
 }
 
 // Buffers with gaps or on a GPU: their bytes are brought into host memory, where the algorithm works in place.
-[[gnu::noinline, gnu::cold]] bool run_staged(Entry& entry, const Job& job, Request& request, Call& call) {
+[[gnu::noinline, gnu::cold]] bool run_staged(Entry& entry, Job job, Request& request, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  if (int code = give_input(job, request.count, room, request.bytes(), *entry.communicator)) {
+  ResultLayout result;
+  int code = give_input(job, request.count, room, request.bytes(), *entry.communicator);
+  if (code == MPI_SUCCESS) code = result.keep(job.out);
+  if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;
   }
@@ -203,7 +208,7 @@ int give_input(const Job& job, size_t elements, Room& room, size_t bytes, Commun
   if (request.kind == collective::Kind::bcast) request.output = room.data();
   entry.finish(request, job.comm, call);
   if (call.code != MPI_SUCCESS) return true;
-  int code = job.user ? job.user->error() : MPI_SUCCESS;
+  code = job.user ? job.user->error() : MPI_SUCCESS;
   if (code == MPI_SUCCESS && job.out.layout) code = store(job.out, room.data());
   if (code != MPI_SUCCESS) call.code = Entry::raise(job.comm, code);
   return true;
@@ -232,6 +237,7 @@ bool run_predefined(Entry& entry, const Reduction& r, const Layout& layout, Requ
 }
 
 bool run_user(Entry& entry, const Reduction& r, const Layout& layout, Request request, Call& call) {
+  if (engine::Operation::current()) return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
   UserReduction user(layout, r.op);
   request.user = user.callback();
   Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};
@@ -285,6 +291,10 @@ bool run_reduction(Entry& entry, const Reduction& r, Request& request, Call& cal
 }
 
 }  // namespace
+
+void prepare_communicator(MPI_Comm comm) {
+  if (context().active.load(std::memory_order_acquire)) find(comm);
+}
 
 bool barrier(MPI_Comm comm, Call& call) {
   Entry entry;
