@@ -136,8 +136,9 @@ class Jobs {
     const bool pair = !kinds[o.type].sums;
     const MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_MIN, MPI_BAND};
     o.op = pair ? (common_.below(2) ? MPI_MINLOC : MPI_MAXLOC) : ops[common_.below(kinds[o.type].type == MPI_DOUBLE ? 3 : 4)];
-    o.in_place = own_.below(3) == 0;
-    o.strided = o.what == What::bcast && o.type == 0 && own_.below(2) == 0;
+    // Ranks differ, which Open MPI's own forms do not always stand: not on the communicator that is left to it.
+    o.in_place = own_.below(3) == 0 && which != 2;
+    o.strided = own_.below(2) == 0 && which != 2 && o.what == What::bcast && o.type == 0;
     o.in.resize(size_t(o.count) * kinds[o.type].bytes);
     fill(o.in, kinds[o.type], own_);
     o.out.assign(o.in.size() * (o.strided ? 3 : 1), 0xee);
