@@ -36,7 +36,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
     {"STRETTO_PROGRESS", "calls|thread", "calls",
-     "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread always"},
+     "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread "
+     "always"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 

@@ -163,6 +163,7 @@ Status Communicator::failed(const Status& status) {
   uint32_t by = team_->shared().abandoned.load(std::memory_order_acquire);
   abandoned_ = by != 0;
   if (abandoned_) return peer_lost("a rank could not take part", int(by) - 1);
+  if (reason() == Reason::none) lost_ = status.detail;
   reason_ = Reason::peer_lost;
   return status;
 }
@@ -194,8 +195,8 @@ Status Communicator::failed(const Status& status) {
   return selection.algorithm;
 }
 
-// Waits for nobody, so what an operation that is still under way may change must not count: whether there are cells is taken as it
-// stood when all ranks last knew. What the operation then lacks it does without.
+// Waits for nobody, so what an operation that is still under way may change must not count: whether there are cells is taken as
+// it stood when all ranks last knew. What the operation then lacks it does without.
 Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
   if (reason() != Reason::none) return {-1, reason(), {}};
   const select::Selection& selection = select(request);
@@ -210,7 +211,7 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
 
 Status Communicator::run_in_turn(const Request& request, int index, bool copies_pay) {
   const collective::Algorithm& algorithm = collective::algorithms[index];
-  if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died or could not take part", 0);
+  if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died", lost_);
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);
   if (stage_ == unknown) STRETTO_TRY(prepare_stage());
   if (stage_ == absent) return collective::run_in_slots(*team_, request);
@@ -250,7 +251,8 @@ Status Communicator::execute(const Request& request, int algorithm) {
 }
 
 Outcome Communicator::run(const Request& request) {
-  if (Operation* operation = Operation::at_entry(); __builtin_expect(operation != nullptr, 0)) return run_started(*operation, request);
+  if (Operation* operation = Operation::at_entry(); __builtin_expect(operation != nullptr, 0))
+    return run_started(*operation, request);
   Reason reason;
   Status status;
   int algorithm = decide(request, &reason, &status);

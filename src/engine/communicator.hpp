@@ -67,7 +67,8 @@ class Communicator {
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
 
-  // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the maker's.
+  // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
+  // maker's.
   void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
   void let_go();
   void set_freed() { freed_.store(true, std::memory_order_relaxed); }
@@ -101,6 +102,7 @@ class Communicator {
   bool direct_prepared_ = false;
   std::atomic<bool> abandoned_{false};
   uint64_t calls_ = 0;
+  int lost_ = 0;  // with Reason::peer_lost: who
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};
   Queue queue_;

@@ -10,7 +10,7 @@
 namespace stretto::engine {
 namespace {
 
-constexpr uint64_t patience_ns = 1'000'000;      // how long calls may leave operations alone
+constexpr uint64_t patience_ns = 1'000'000;  // how long calls may leave operations alone
 constexpr uint64_t longest_sleep_ns = 1'000'000'000;
 constexpr size_t stack_bytes = 256 << 10;
 

@@ -71,7 +71,8 @@ void Operation::suspend(const collective::Signal& signal, uint64_t target) {
 }
 
 bool Operation::ready(uint64_t now) const {
-  return signal_ == nullptr || collective::reached(signal_->value.load(std::memory_order_acquire), target_) || now >= look_around_;
+  return signal_ == nullptr || collective::reached(signal_->value.load(std::memory_order_acquire), target_) ||
+         now >= look_around_;
 }
 
 }  // namespace stretto::engine

@@ -46,7 +46,7 @@ class Progress {
 
   bool crowded_ = false;
   void (*host_)(void*) = nullptr;
-  std::mutex mutex_;  // of what follows, and of all queues
+  std::mutex mutex_;                          // of what follows, and of all queues
   Queue *first_ = nullptr, *last_ = nullptr;  // queues with operations at which no thread is
   uint32_t waiting_ = 0;                      // length of that list
   Operation *executed_ = nullptr, *last_executed_ = nullptr;

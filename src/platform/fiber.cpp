@@ -139,7 +139,8 @@ Fiber::~Fiber() {
 bool Fiber::reserve() {
   if (!supported) return false;
   if (memory_) return true;
-  void* mapped = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  void* mapped =
+      mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (mapped == MAP_FAILED) return false;
   memory_ = static_cast<char*>(mapped);
   if (mprotect(memory_, guard_bytes, PROT_NONE) == 0) return true;

@@ -13,7 +13,7 @@ constexpr uint32_t most_words = 8;
 // What the waiting functions are to the testing ones.
 struct Testing {
   uint32_t test;
-  int flag;       // which word of the testing call says that it is done; -1: a count other than 0, word `out_count`
+  int flag;  // which word of the testing call says that it is done; -1: a count other than 0, word `out_count`
   int out_count;
 };
 

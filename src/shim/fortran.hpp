@@ -108,11 +108,12 @@ void fortran_forward(uint32_t index, Form form, Words... words) {
 
 template <class... Words>
 inline void fortran_made_communicator(Words... words) {
+  if (!attached()) return;
   const Word array[] = {words...};
   constexpr size_t last = sizeof...(words) - 1;
   if (array[last] && *as<const MPI_Fint*>(array[last]) != MPI_SUCCESS) return;
   const MPI_Comm comm = fortran_value<MPI_Comm>(array[last - 1]);
-  if (attached() && comm != comm_null()) prepare_communicator(comm);
+  if (comm != comm_null()) prepare_communicator(comm);
 }
 
 template <uint32_t index, Form form, class... Words>

@@ -22,6 +22,7 @@ struct Started final : engine::Operation {
   bool done = false;  // else declined
   MPI_Comm comm{};
   MPI_Request request{};
+  bool gone = false;  // the program has freed the request
   bool told = false;  // of a failed one: the program knows
   std::atomic<int> users{0};
   Started* next = nullptr;
@@ -87,7 +88,8 @@ void now_told(Started* started) {
   outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// MPI asks what it shall tell of a completed one. It must not learn of the error: it would call an error handler of its own choice.
+// MPI asks what it shall tell of a completed one. It must not learn of the error: it would call an error handler of its own
+// choice.
 int query(void* self, MPI_Status* status) {
   auto* started = static_cast<Started*>(self);
   static const MPI_Datatype byte = [] {
@@ -110,6 +112,7 @@ int query(void* self, MPI_Status* status) {
 // The request is no more; of one that was freed it may not be complete yet.
 int freed(void* self) {
   auto* started = static_cast<Started*>(self);
+  started->gone = true;
   if (started->stage() == engine::Operation::Stage::ended) now_told(started);
   release(started);
   return MPI_SUCCESS;
@@ -130,10 +133,11 @@ MPI_Status* statuses_of(const Completion& c, int* count) {
 
 // The algorithm is done and the hook has returned.
 void tell_mpi(Started* started) {
-  if (started->call.code != MPI_SUCCESS) mpi().Comm_call_errhandler(started->comm, started->call.code);
   const bool failed = started->call.code != MPI_SUCCESS;
+  if (failed) mpi().Comm_call_errhandler(started->comm, started->call.code);
   mpi().Grequest_complete(started->request);
   if (!failed) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+  if (started->gone) now_told(started);
   release(started);
 }
 
@@ -185,7 +189,7 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   started->hook = hook;
   started->call = {};
   started->comm = comm;
-  started->told = false;
+  started->gone = started->told = false;
   started->users.store(2, std::memory_order_relaxed);
   started->start(Started::run, started);
   const bool ended = started->stage() == engine::Operation::Stage::ended;
@@ -215,6 +219,7 @@ int error_to_tell(const Completion& c) {
 
 bool advance() {
   Context& c = context();
+  seen_error = MPI_SUCCESS;  // of MPI_Request_get_status, which completes nothing
   c.helper.relieve();
   const bool moved = c.progress.drive();
   return finish_executed() || moved;

@@ -49,9 +49,10 @@ __attribute__((noinline)) Word forward_advancing(uint32_t index, Word* words) {
 // The last word of a call that has made a communicator points to it.
 template <class... Words>
 inline void made_communicator(Words... words) {
+  if (!attached()) return;
   const Word array[] = {words...};
   const MPI_Comm comm = *as<const MPI_Comm*>(array[sizeof...(words) - 1]);
-  if (attached() && comm != comm_null()) prepare_communicator(comm);
+  if (comm != comm_null()) prepare_communicator(comm);
 }
 
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.

@@ -45,3 +45,4 @@ extern World world;
 void random_operations(MPI_Comm comm, uint64_t seed, int steps, World& result);  // random.cpp
 void semantics();                                                                // semantics.cpp
 void progress();                                                                 // progress.cpp
+void death();                                                                    // death.cpp

@@ -18,7 +18,7 @@ void in_threads() {
     threads.emplace_back([&, i] { random_operations(comms[i], world.seed + 17 * i, world.steps, results[i]); });
   for (auto& thread : threads) thread.join();
   for (size_t i = 0; i < comms.size(); ++i) {
-    world.checks += results[i].checks - 0;
+    world.checks += results[i].checks;
     world.failures += results[i].failures;
     PMPI_Comm_free(&comms[i]);
   }
@@ -36,6 +36,7 @@ void run(const char* section) {
   if (std::strcmp(section, "random") == 0) random_operations(MPI_COMM_WORLD, world.seed, world.steps, world);
   if (std::strcmp(section, "semantics") == 0) semantics();
   if (std::strcmp(section, "progress") == 0) progress();
+  if (std::strcmp(section, "death") == 0) death();
   if (std::strcmp(section, "threads") == 0) in_threads();
 }
 
@@ -48,10 +49,14 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world.size);
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--seed") == 0) world.seed = std::strtoull(argv[++i], nullptr, 10);
-    else if (std::strcmp(argv[i], "--steps") == 0) world.steps = std::atoi(argv[++i]);
-    else if (std::strcmp(argv[i], "--threads") == 0) world.threads = std::atoi(argv[++i]);
-    else run(argv[i]);
+    if (std::strcmp(argv[i], "--seed") == 0)
+      world.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--steps") == 0)
+      world.steps = std::atoi(argv[++i]);
+    else if (std::strcmp(argv[i], "--threads") == 0)
+      world.threads = std::atoi(argv[++i]);
+    else
+      run(argv[i]);
   }
   long total[2] = {world.checks, world.failures}, sum[2];
   PMPI_Reduce(total, sum, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);

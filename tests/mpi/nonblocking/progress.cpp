@@ -31,7 +31,8 @@ void while_computing() {
   MPI_Iallreduce(in.data(), out.data(), int(in.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
   if (world.rank == world.size - 1) {
     const double begin = seconds();
-    while (done->load() < world.size - 1 && seconds() - begin < 60) {}
+    while (done->load() < world.size - 1 && seconds() - begin < 60) {
+    }
     world.check(done->load() == world.size - 1, "progress while this rank computes");
   }
   MPI_Wait(&request, MPI_STATUS_IGNORE);

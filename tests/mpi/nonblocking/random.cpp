@@ -25,7 +25,8 @@ struct Operation {
   MPI_Request request = MPI_REQUEST_NULL;
 };
 
-const Kind kinds[] = {{MPI_INT32_T, 4, true}, {MPI_INT64_T, 8, true}, {MPI_DOUBLE, 8, true}, {MPI_UINT8_T, 1, true}, {MPI_2INT, 8, false}};
+const Kind kinds[] = {
+    {MPI_INT32_T, 4, true}, {MPI_INT64_T, 8, true}, {MPI_DOUBLE, 8, true}, {MPI_UINT8_T, 1, true}, {MPI_2INT, 8, false}};
 
 void fill(std::vector<unsigned char>& bytes, const Kind& kind, Random& random) {
   const size_t n = bytes.size() / kind.bytes;
