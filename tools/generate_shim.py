@@ -200,12 +200,29 @@ def hook_call(function: Function, arguments: list[str]) -> str:
     return f"[&](Call& call) {{ return {function.marks['taken']}({', '.join([*arguments, 'call'])}); }}"
 
 
+def start_call(function: Function, starter: str, arguments: list[str], request: str) -> str:
+    """The hook of the blocking form, started: `arguments` are those of the call without the request, the last one is comm."""
+    blocking = f"[&](Call& started) {{ return {function.marks['started']}({', '.join([*arguments, 'started'])}); }}"
+    return f"[&](Call& call) {{ return {starter}({blocking}, {arguments[-1]}, {request}, call); }}"
+
+
+def hook_of(function: Function) -> str:
+    """The hook that may do the function; empty: none."""
+    return function.marks.get("taken") or function.marks.get("started") or ""
+
+
+def c_hook(function: Function) -> str:
+    arguments = [cast(p) for p in function.parameters]
+    if "taken" in function.marks:
+        return hook_call(function, arguments)
+    return start_call(function, "start", arguments[:-1], arguments[-1])
+
+
 def c_wrapper(function: Function) -> str:
     names = [p.name for p in function.parameters]
     index = f"number::{function.short}"
-    if "taken" in function.marks:
-        hook = hook_call(function, [cast(p) for p in function.parameters])
-        call = f"taken<{index}, Kind::{function.marks['taken']}>({', '.join([hook, *names])})"
+    if hook_of(function):
+        call = f"taken<{index}, Kind::{hook_of(function)}>({', '.join([c_hook(function), *names])})"
     else:
         call = f"counted<{index}>({', '.join(names)})"
     return f'extern "C" STRETTO_WRAPPER Word {function.name}({words(names)}) {{ return {call}; }}'
@@ -228,12 +245,19 @@ def fortran_argument(parameter: Parameter) -> str:
     return f"fortran_value<{parameter.type}>({parameter.name})"
 
 
+def fortran_hook(function: Function) -> str:
+    if "taken" in function.marks:
+        return hook_call(function, [fortran_argument(p) for p in function.parameters])
+    arguments = [fortran_argument(p) for p in function.parameters[:-1]]
+    return start_call(function, "start_in_fortran", arguments, function.parameters[-1].name)
+
+
 def fortran_wrapper(function: Function, form: str, suffix: str) -> str:
     index = f"number::{function.short}"
     names = function.fortran_words
-    if "taken" in function.marks:
-        hook = hook_call(function, [fortran_argument(p) for p in function.parameters])
-        call = f"fortran_taken<{index}, Kind::{function.marks['taken']}, Form::{form}>({', '.join([hook, 'ierror', *names])})"
+    if hook_of(function):
+        arguments = ", ".join([fortran_hook(function), "ierror", *names])
+        call = f"fortran_taken<{index}, Kind::{hook_of(function)}, Form::{form}>({arguments})"
     else:
         call = f"fortran_counted<{index}, Form::{form}>({', '.join(names)})"
     return f'extern "C" STRETTO_WRAPPER void {function.name.lower()}{suffix}({words(names)}) {{ {call}; }}'
@@ -285,7 +309,7 @@ def markdown_list(functions: list[Function]) -> list[str]:
             category = function.category
             lines += ["", f"### {category.capitalize()}", ""]
         large = any(f.name == function.name + "_c" for f in functions)
-        notes = ["`_c`"] * large + ["MPI 4.0"] * (function.since > "3.1") + ["may be taken over"] * ("taken" in function.marks)
+        notes = ["`_c`"] * large + ["MPI 4.0"] * (function.since > "3.1") + ["may be taken over"] * bool(hook_of(function))
         lines.append(f"- `{function.name}`" + (f" ({', '.join(notes)})" if notes else ""))
     return lines[1:]
 

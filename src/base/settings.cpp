@@ -46,6 +46,9 @@ constexpr SettingRow rows[] = {
     {"STRETTO_NODES", "off|auto|promised", "auto",
      "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs Stretto"},
     {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
+    {"STRETTO_PROGRESS", "calls|thread", "calls",
+     "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread "
+     "always"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -158,6 +161,9 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 23:
       s->meeting = value;
+      break;
+    case 24:
+      s->progress = value;
       break;
   }
 }

@@ -36,6 +36,7 @@ struct Settings {
   uint64_t readers = 4;
   const char* nodes = "auto";
   const char* meeting = "";
+  const char* progress = "calls";
 };
 
 struct SettingRow {

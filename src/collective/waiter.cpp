@@ -24,6 +24,7 @@ bool has_reached(const Signal& signal, uint64_t target) {
 }  // namespace
 
 Status Waiter::wait_long(Signal& signal, uint64_t target, int writer) {
+  if (suspension_) return wait_suspended(signal, target, writer);
   trace::takes_long();
   for (uint32_t i = 1; i <= policy_.spins; ++i) {
     if (has_reached(signal, target)) return Status::good();
@@ -38,14 +39,29 @@ Status Waiter::wait_long(Signal& signal, uint64_t target, int writer) {
   return sleep(signal, target, writer);
 }
 
+// Whoever resumes it drives MPI.
+Status Waiter::wait_suspended(Signal& signal, uint64_t target, int writer) {
+  while (!has_reached(signal, target)) {
+    suspension_->suspend(signal, target);
+    if (has_reached(signal, target)) break;
+    if (hooks_.alive && !hooks_.alive(hooks_.context, writer) && !has_reached(signal, target))
+      return peer_lost("a rank died", writer);
+  }
+  return Status::good();
+}
+
 // A sleeper is counted before it looks a last time, and a fenced announcer looks at the count after its store, both sequentially
 // consistent: one of the two sees the other, so no wake-up is lost. Naps are bounded all the same.
+void Waiter::nap(Signal& signal, uint64_t target) {
+  signal.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  uint64_t seen = signal.value.load(std::memory_order_seq_cst);
+  if (!reached(seen, target)) platform::futex_wait(low_half(signal), uint32_t(seen), nap_ns);
+  signal.sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
 Status Waiter::sleep(Signal& signal, uint64_t target, int writer) {
   for (uint32_t naps = 1;; ++naps) {
-    signal.sleepers.fetch_add(1, std::memory_order_seq_cst);
-    uint64_t seen = signal.value.load(std::memory_order_seq_cst);
-    if (!reached(seen, target)) platform::futex_wait(low_half(signal), uint32_t(seen), nap_ns);
-    signal.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    nap(signal, target);
     if (has_reached(signal, target)) return Status::good();
     STRETTO_TRY(attend(naps, while_sleeping, signal, target, writer));
   }

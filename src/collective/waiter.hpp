@@ -32,6 +32,16 @@ struct WaitHooks {
 
 inline constexpr int any_rank = -1;  // as the awaited writer: the death of any rank of the team ends the wait
 
+// Whoever would wait leaves its thread to others instead.
+class Suspension {
+ public:
+  // Returns when signal.value has reached `target`, or earlier to look around.
+  virtual void suspend(const Signal& signal, uint64_t target) = 0;
+
+ protected:
+  ~Suspension() = default;
+};
+
 class Waiter {
  public:
   Waiter() = default;
@@ -67,6 +77,12 @@ class Waiter {
     if (signal.sleepers.load(std::memory_order_seq_cst) != 0) wake(signal);
   }
 
+  // From now on every long wait suspends; null: it waits in its thread again.
+  void suspend_by(Suspension* suspension) { suspension_ = suspension; }
+
+  // Sleeps until the signal has changed from below `target`, half a millisecond at most.
+  static void nap(Signal& signal, uint64_t target);
+
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to
   // arrive from its readers, and the look at the peers' lines that follows overlaps with it.
   void announce(Signal& signal, uint64_t value) const {
@@ -92,11 +108,13 @@ class Waiter {
 
   static void wake(Signal& signal);
   Status wait_long(Signal& signal, uint64_t target, int writer);
+  Status wait_suspended(Signal& signal, uint64_t target, int writer);
   Status sleep(Signal& signal, uint64_t target, int writer);
   Status attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer);
 
   WaitPolicy policy_;
   WaitHooks hooks_;
+  Suspension* suspension_ = nullptr;
 };
 
 }  // namespace stretto::collective

@@ -64,7 +64,7 @@ Outcome Communicator::decide_across(const Request& request) {
     facts.nodes = place.nodes;
     last = {request.bytes(), select::choose(*policy_->rules, facts)};
   }
-  if (reason_ != Reason::many_nodes) return {-1, reason_, {}};
+  if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
   if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
   if (request.op == kernels::Op::user && request.element > across_->largest_element) return {-1, Reason::large_element, {}};

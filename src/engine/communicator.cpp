@@ -6,6 +6,7 @@
 
 #include "collective/patterns/direct.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "collective/patterns/slots.hpp"
 #include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"
 #include "trace/stopwatch.hpp"
@@ -96,6 +97,12 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
   delete made;  // a rank could not map the board: none uses it
   if (rank == 0) job.pool().release(offset, Board::bytes(size));
   return new (std::nothrow) Communicator(Reason::no_shared_memory);
+}
+
+void Communicator::let_go() {
+  if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  leave();
+  delete this;
 }
 
 void Communicator::leave() {
@@ -204,14 +211,17 @@ Status Communicator::failed(const Status& status) {
   uint32_t by = team_->shared().abandoned.load(std::memory_order_acquire);
   abandoned_ = by != 0;
   if (abandoned_) return peer_lost("a rank could not take part", int(by) - 1);
+  if (reason() == Reason::none) lost_ = status.detail;
   reason_ = Reason::peer_lost;
   return status;
 }
 
 // What prepare() does, and the beginning of run(), where it must cost neither a call nor a copy. The algorithm, or -1.
 [[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
-  *reason = reason_;
-  if (reason_ != Reason::none) return -1;  // also where across_ does it
+  *reason = this->reason();
+  if (*reason != Reason::none) return -1;  // also where across_ does it
+  if (__builtin_expect(queue_.length.load(std::memory_order_acquire) != 0, 0)) policy_->progress->drain(queue_);
+  known_stage_ = stage_;
   const select::Selection& selection = select(request);
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
@@ -233,7 +243,43 @@ Status Communicator::failed(const Status& status) {
   return selection.algorithm;
 }
 
+// Waits for nobody, so what an operation that is still under way may change must not count: whether there are cells is taken as
+// it stood when all ranks last knew. What the operation then lacks it does without.
+Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
+  if (reason() != Reason::none) return {-1, reason(), {}};
+  const select::Selection& selection = select(request);
+  if (selection.algorithm < 0) return {-1, selection.reason, {}};
+  operation.algorithm = selection.algorithm;
+  operation.copies_pay = !selection.for_arena;
+  if (!collective::algorithms[selection.algorithm].needs_stage) return {selection.algorithm, Reason::none, {}};
+  const bool has_stage = known_stage_ == ready || (known_stage_ == unknown && collective::fits_in_slots(request));
+  if (!has_stage) return {-1, Reason::no_staging_memory, {}};
+  return {selection.algorithm, Reason::none, {}};
+}
+
+Status Communicator::run_in_turn(const Request& request, int index, bool copies_pay) {
+  const collective::Algorithm& algorithm = collective::algorithms[index];
+  if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died", lost_);
+  if (!algorithm.needs_stage) return algorithm.run(*team_, request);
+  if (stage_ == unknown) STRETTO_TRY(prepare_stage());
+  if (stage_ == absent) return collective::run_in_slots(*team_, request);
+  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  team_->copies_pay = copies_pay;
+  return algorithm.run(*team_, request);
+}
+
+Status Communicator::execute_started(Operation& operation, const Request& request, int algorithm) {
+  operation.take_turn(*this, queue_);
+  team_->waiter.suspend_by(operation.has_fiber() ? &operation : nullptr);
+  Status status = run_in_turn(request, algorithm, operation.copies_pay);
+  team_->waiter.suspend_by(nullptr);
+  if (!status.ok()) status = failed(status);
+  operation.end_turn();
+  return status;
+}
+
 Outcome Communicator::prepare(const Request& request) {
+  if (Operation* operation = Operation::current()) return prepare_started(*operation, request);
   Reason reason;
   Status status;
   int algorithm = decide(request, &reason, &status);
@@ -242,12 +288,21 @@ Outcome Communicator::prepare(const Request& request) {
 }
 
 Status Communicator::execute(const Request& request, int algorithm) {
+  if (Operation* operation = Operation::current()) return execute_started(*operation, request, algorithm);
   if (across_) return execute_across(request, algorithm);
   Status status = collective::algorithms[algorithm].run(*team_, request);
   return status.ok() ? status : failed(status);
 }
 
+[[gnu::noinline, gnu::cold]] Outcome Communicator::run_started(Operation& operation, const Request& request) {
+  Outcome outcome = prepare_started(operation, request);
+  if (outcome.algorithm >= 0) outcome.status = execute_started(operation, request, outcome.algorithm);
+  return outcome;
+}
+
 Outcome Communicator::run(const Request& request) {
+  if (Operation* operation = Operation::at_entry(); __builtin_expect(operation != nullptr, 0))
+    return run_started(*operation, request);
   Reason reason;
   Status status;
   int algorithm = decide(request, &reason, &status);

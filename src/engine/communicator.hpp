@@ -5,6 +5,8 @@
 #include "collective/hierarchy/cluster.hpp"
 #include "collective/team.hpp"
 #include "engine/job.hpp"
+#include "engine/operation.hpp"
+#include "engine/progress.hpp"
 #include "select/selector.hpp"
 
 namespace stretto::engine {
@@ -27,6 +29,7 @@ struct Policy {
   bool any_order = false;  // reductions may combine by domain first
   bool arrival_order = false;  // STRETTO_ORDER=arrival
   Host host;
+  Progress* progress = nullptr;  // of nonblocking operations
 };
 
 // A communicator that spans nodes, as the host has found it.
@@ -60,9 +63,9 @@ class Communicator {
   // former from the first rank of each node to its node, with one answer for all.
   static Communicator* create_across(Job& job, const Policy& policy, Span& span, void* comm);
 
-  select::Reason reason() const { return reason_; }
+  select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
   bool spans_nodes() const { return across_ != nullptr; }
-  bool declines() const { return reason_ != select::Reason::none && !across_; }
+  bool declines() const { return reason() != select::Reason::none && !across_; }
   int rank() const { return rank_; }  // of one that does not decline
   int size() const { return size_; }
 
@@ -75,17 +78,30 @@ class Communicator {
   void abandon();
 
   // Both steps.
+  //
+  // All three may be called on a nonblocking operation (Operation::current()), where prepare() waits for nobody and execute()
+  // takes its turn behind the operations that were started before. A blocking call lets those end first.
   Outcome run(const collective::Request& request);
 
   // Room for this rank alone in the job's shared memory, where the system gives it none. Null: there is none either.
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
 
-  // This rank has freed the communicator. The last one to do so returns its memory. Never waits.
-  void leave();
+  // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
+  // maker's.
+  void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
+  void let_go();
+  void set_freed() { freed_.store(true, std::memory_order_relaxed); }
+  bool freed() const { return freed_.load(std::memory_order_relaxed); }
 
  private:
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
+  // This rank has done with it. The last rank to leave returns the memory. Never waits.
+  void leave();
+  Outcome prepare_started(Operation& operation, const collective::Request& request);
+  Outcome run_started(Operation& operation, const collective::Request& request);
+  Status execute_started(Operation& operation, const collective::Request& request, int algorithm);
+  Status run_in_turn(const collective::Request& request, int algorithm, bool copies_pay);
   void settle(collective::Team& team, int size);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
@@ -102,16 +118,22 @@ class Communicator {
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);
 
-  select::Reason reason_ = select::Reason::none;  // many_nodes where across_ does it
+  std::atomic<select::Reason> reason_{select::Reason::none};  // many_nodes where across_ does it
   int rank_ = 0, size_ = 1;
   Job* job_ = nullptr;
   const Policy* policy_ = nullptr;
   const select::Rules* rules_ = nullptr;  // the policy's when it was made
   uint64_t board_ = 0;                    // offset
-  enum { unknown, ready, absent } stage_ = unknown;
+  enum StageState : uint8_t { unknown, ready, absent };
+  StageState stage_ = unknown;
+  StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
   bool direct_prepared_ = false;
-  bool abandoned_ = false;
+  std::atomic<bool> abandoned_{false};
   uint64_t calls_ = 0;
+  int lost_ = 0;  // with Reason::peer_lost: who
+  std::atomic<uint32_t> holds_{1};
+  std::atomic<bool> freed_{false};
+  Queue queue_;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;
   std::unique_ptr<AcrossNodes> across_;

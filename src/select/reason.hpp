@@ -19,8 +19,9 @@ enum class Reason : uint8_t {
   invalid_arguments,  // left to MPI to report
   mpi_preferred,      // the rules choose MPI here
   peer_lost,
+  not_prepared,  // a nonblocking collective on a communicator that no blocking call has prepared
 };
-inline constexpr int reason_count = int(Reason::peer_lost) + 1;
+inline constexpr int reason_count = int(Reason::not_prepared) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
     "none",
@@ -37,6 +38,7 @@ inline constexpr const char* reason_names[reason_count] = {
     "invalid arguments",
     "MPI preferred",
     "a rank died",
+    "communicator not prepared",
 };
 
 }  // namespace stretto::select

@@ -27,6 +27,9 @@ using MPI_User_function = void(void*, void*, int*, MPI_Datatype*);
 using MPI_User_function_c = void(void*, void*, MPI_Count*, MPI_Datatype*);
 using MPI_Comm_copy_attr_function = int(MPI_Comm, int, void*, void*, void*, int*);
 using MPI_Comm_delete_attr_function = int(MPI_Comm, int, void*, void*);
+using MPI_Grequest_query_function = int(void*, MPI_Status*);
+using MPI_Grequest_free_function = int(void*);
+using MPI_Grequest_cancel_function = int(void*, int);
 using MPI_Comm_errhandler_function = void(MPI_Comm*, int*, ...);
 
 namespace stretto::shim {

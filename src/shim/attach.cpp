@@ -16,6 +16,7 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
+#include "shim/nonblocking.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
 
@@ -48,6 +49,7 @@ void decline_with_warning() {
 void drive_progress(void*) {
   int flag;
   mpi().Iprobe(context().neighbour, rare_tag, comm_world(), &flag, MPI_STATUS_IGNORE);
+  if (anything_outstanding()) advance();
 }
 
 bool broadcast(void* comm, void* data, int bytes) {
@@ -95,6 +97,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.any_order = strcmp(s.order, "domains") == 0;
   c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
   c.policy.host = {drive_progress, broadcast, all};
+  c.policy.progress = &c.progress;
   return true;
 }
 
@@ -126,8 +129,8 @@ int communicator_freed(MPI_Comm, int, void* attribute, void*) {
   context().generation.fetch_add(1, std::memory_order_acq_rel);
   auto* communicator = static_cast<engine::Communicator*>(attribute);
   if (communicator == context().without_memory) return MPI_SUCCESS;
-  communicator->leave();
-  delete communicator;
+  communicator->set_freed();
+  communicator->let_go();
   return MPI_SUCCESS;
 }
 
@@ -142,7 +145,11 @@ bool join(const Settings& s, Context& c, const engine::Place& place) {
 }
 
 void forked_child() {
-  context().active.store(false);
+  Context& c = context();
+  c.active.store(false);
+  c.progress.forget();
+  c.helper.forget();
+  outstanding_operations.store(0);
 }
 
 // What is needed of MPI, before the others learn that this rank takes part.
@@ -202,7 +209,10 @@ void activate(Context& c) {
   set_verdict("accelerating: %d ranks on this node%s%s%s%s", c.job.local_size(), domains, crowded, nodes,
               c.rules.tuned ? ", tuned rules" : "");
   trace::header()->accelerating = 1;
+  c.progress.configure(c.job.crowded(), drive_progress);
+  c.helper.configure(&c.progress, strcmp(settings().progress, "thread") == 0);
   c.active.store(true, std::memory_order_release);
+  prepare_communicator(comm_world());
 }
 
 // Joins the ranks of this node. False: this rank takes no part, and has said so where it is worth it.
@@ -245,7 +255,10 @@ void attach() {
 }
 
 void detach() {
-  if (context().active.load()) free_rails();
+  if (context().active.load()) {
+    finish_operations();
+    free_rails();
+  }
   context().active.store(false, std::memory_order_release);
 }
 

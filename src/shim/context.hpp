@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "engine/communicator.hpp"
+#include "engine/helper.hpp"
 #include "engine/job.hpp"
 #include "select/rules.hpp"
 #include "shim/abi.hpp"
@@ -11,7 +12,10 @@ namespace stretto::shim {
 
 struct Context {
   engine::Communicator no_memory{select::Reason::no_shared_memory};
+  engine::Communicator not_prepared{select::Reason::not_prepared};
   engine::Job job;
+  engine::Progress progress;
+  engine::Helper helper;
   engine::Policy policy;
   select::Rules rules;
   MPI_Group world_group{};

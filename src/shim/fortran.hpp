@@ -52,7 +52,8 @@ struct BothWords {
  private:
   template <size_t... positions>
   Word forward_all(uint32_t index, Form form, std::index_sequence<positions...>) {
-    return forward_fortran(fortran_function(index, form), fortran[positions]...);
+    fortran_forward(index, form, fortran[positions]...);
+    return 0;
   }
 };
 
@@ -77,13 +78,67 @@ inline void fortran_control(Word level, Words...) {
   profile::control(fortran_value<int>(level));
 }
 
+// A call while nonblocking collectives are outstanding; the last word is the error code.
+template <Form form>
+void complete_in_fortran(uint32_t index, Word* words, uint32_t count) {
+  MPI_Fint code = MPI_SUCCESS;
+  Word& ierror = words[count - 1];
+  if (ierror == 0) ierror = reinterpret_cast<Word>(&code);
+  const auto call = [](AnyFunction function, Word* w, uint32_t n) {
+    in_fortran = true;
+    forward_words(function, w, n);
+    in_fortran = false;
+    return int(*as<const MPI_Fint*>(w[n - 1]));
+  };
+  const int result = complete({index, words, count, [](uint32_t i) { return fortran_function(i, form); }, call, false});
+  *as<MPI_Fint*>(ierror) = MPI_Fint(result);
+}
+
+template <class... Words>
+void fortran_forward(uint32_t index, Form form, Words... words) {
+  if (!anything_outstanding()) return void(forward_fortran(fortran_function(index, form), words...));
+  if (!waits_for_requests(index) && !tests_requests(index)) {
+    advance();
+    return void(forward_fortran(fortran_function(index, form), words...));
+  }
+  Word array[] = {words..., 0};
+  if (form == Form::mpif) return complete_in_fortran<Form::mpif>(index, array, sizeof...(words));
+  complete_in_fortran<Form::f08>(index, array, sizeof...(words));
+}
+
+template <class... Words>
+inline void fortran_made_communicator(Words... words) {
+  if (!attached()) return;
+  const Word array[] = {words...};
+  constexpr size_t last = sizeof...(words) - 1;
+  if (array[last] && *as<const MPI_Fint*>(array[last]) != MPI_SUCCESS) return;
+  const MPI_Comm comm = fortran_value<MPI_Comm>(array[last - 1]);
+  if (comm != comm_null()) prepare_communicator(comm);
+}
+
 template <uint32_t index, Form form, class... Words>
 inline void fortran_counted(Words... words) {
   if constexpr (index == number::Pcontrol) fortran_control<form>(words...);
-  if (profile::watches()) return fortran_profiled(index, form, words...);
-  const uint64_t begin = ticks();
-  forward_fortran(fortran_function(index, form), words...);
-  trace::count_call(index, ticks() - begin, 0);
+  if (profile::watches()) {
+    fortran_profiled(index, form, words...);
+  } else {
+    const uint64_t begin = ticks();
+    fortran_forward(index, form, words...);
+    trace::count_call(index, ticks() - begin, 0);
+  }
+  if constexpr (makes_communicator(index)) fortran_made_communicator(words...);
+}
+
+// Starts a nonblocking collective; the request of Fortran is an INTEGER.
+template <class Hook>
+bool start_in_fortran(Hook hook, MPI_Comm comm, Word request, Call& call) {
+  MPI_Request made{};
+  if (!start(hook, comm, &made, call)) return false;
+  if constexpr (std::is_pointer_v<MPI_Request>)
+    *as<MPI_Fint*>(request) = mpi().Request_c2f(made);
+  else
+    *as<MPI_Fint*>(request) = MPI_Fint(made);
+  return true;
 }
 
 template <uint32_t index, Kind kind, class Hook, class Plain, class... Words>

@@ -98,6 +98,19 @@ bool Room::reserve(size_t bytes, engine::Communicator& communicator) {
   return data_ != nullptr;
 }
 
+ResultLayout::~ResultLayout() {
+  if (kept_) mpi().Type_free(&layout_.type);
+}
+
+int ResultLayout::keep(Buffer& buffer) {
+  if (buffer.layout == nullptr || buffer.layout->named || !engine::Operation::current()) return MPI_SUCCESS;
+  layout_ = *buffer.layout;
+  if (int code = mpi().Type_dup(buffer.layout->type, &layout_.type)) return code;
+  kept_ = true;
+  buffer.layout = &layout_;
+  return MPI_SUCCESS;
+}
+
 int load(const Buffer& from, void* bytes) {
   bool on_device = from.on_device();
   if (!from.layout->dense) return on_device ? load_with_gaps(from, bytes) : pack(*from.layout, from.data, from.count, bytes);

@@ -38,6 +38,22 @@ class Room {
   size_t bytes_ = 0;
 };
 
+// The layout that a result is stored with. On a nonblocking operation the program may have freed its datatype by then, so it is a
+// duplicate.
+class ResultLayout {
+ public:
+  ResultLayout() = default;
+  ~ResultLayout();
+  ResultLayout(const ResultLayout&) = delete;
+  ResultLayout& operator=(const ResultLayout&) = delete;
+  // Makes the buffer's layout last until this object ends. An MPI error code.
+  int keep(Buffer& buffer);
+
+ private:
+  Layout layout_;
+  bool kept_ = false;
+};
+
 // Between the buffer and contiguous host bytes. An MPI error code; what is wrong with a driver is logged. Of a buffer with gaps
 // on a device only the bytes of its elements are written.
 int load(const Buffer& from, void* bytes);

@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/nonblocking.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
 #include "trace/recorder.hpp"
@@ -37,6 +38,23 @@ inline Word forward_each(AnyFunction function, const Word* words, std::index_seq
   return forward(function, Words(words[positions])...);
 }
 
+// A call while nonblocking collectives are outstanding.
+template <class... Words>
+__attribute__((noinline)) Word forward_advancing(uint32_t index, Word* words) {
+  if (waits_for_requests(index) || tests_requests(index)) return Word(complete_in_c(index, words, sizeof...(Words)));
+  advance();
+  return forward_each<Words...>(function_address(index), words, std::index_sequence_for<Words...>());
+}
+
+// The last word of a call that has made a communicator points to it.
+template <class... Words>
+inline void made_communicator(Words... words) {
+  if (!attached()) return;
+  const Word array[] = {words...};
+  const MPI_Comm comm = *as<const MPI_Comm*>(array[sizeof...(words) - 1]);
+  if (comm != comm_null()) prepare_communicator(comm);
+}
+
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.
 template <class... Words>
 __attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
@@ -45,7 +63,9 @@ __attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
   profile::Call call(index, array, profile::Language::c, begin);
   profile::inside = true;
   profile::enter_call(call);
-  const Word code = forward_each<Words...>(function_address(index), array, std::index_sequence_for<Words...>());
+  const Word code = anything_outstanding()
+                        ? forward_advancing<Words...>(index, array)
+                        : forward_each<Words...>(function_address(index), array, std::index_sequence_for<Words...>());
   if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
   call.end = ticks();
   profile::leave_call(call, int(code));
@@ -55,13 +75,28 @@ __attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
 }
 
 template <uint32_t index, class... Words>
-inline Word counted(Words... words) {
+inline Word count_and_forward(Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
   if constexpr (index == number::Pcontrol) (profile::control(int(words)), ...);
   if (profile::watches()) return profiled(index, words...);
   const uint64_t begin = ticks();
-  const Word code = forward(function_address(index), words...);
+  Word code;
+  if (anything_outstanding()) {
+    Word array[] = {words..., 0};
+    code = forward_advancing<Words...>(index, array);
+  } else {
+    code = forward(function_address(index), words...);
+  }
   trace::count_call(index, ticks() - begin, 0);
+  return code;
+}
+
+template <uint32_t index, class... Words>
+inline Word counted(Words... words) {
+  const Word code = count_and_forward<index>(words...);
+  if constexpr (makes_communicator(index)) {
+    if (int(code) == MPI_SUCCESS && !in_fortran) made_communicator(words...);
+  }
   return code;
 }
 

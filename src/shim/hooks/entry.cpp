@@ -5,6 +5,7 @@
 #include "base/log.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
+#include "shim/nonblocking.hpp"
 #include "trace/stopwatch.hpp"
 
 namespace stretto::shim {
@@ -54,11 +55,18 @@ Communicator* look_up(MPI_Comm comm) {
   int found = 0;
   if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
   if (found) return communicator;
+  if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();
   communicator = make(comm);
   if (communicator == nullptr) communicator = c.without_memory;
   mpi().Comm_set_attr(comm, c.keyval, communicator);
   return communicator;
+}
+
+// Communicators over nodes wait for their first blocking collective: MPI has few communicators to give for them.
+void prepare_communicator(MPI_Comm comm) {
+  Context& c = context();
+  if (c.active.load(std::memory_order_acquire) && c.job.nodes() == engine::Nodes::one) find(comm);
 }
 
 void Entry::finish(const Request& request, MPI_Comm comm, Call& call) const {
@@ -86,7 +94,7 @@ int Entry::report(const Status& status, MPI_Comm comm) {
 }
 
 int raise(MPI_Comm comm, int code) {
-  mpi().Comm_call_errhandler(comm, code);
+  if (!error_is_kept()) mpi().Comm_call_errhandler(comm, code);
   return code;
 }
 

@@ -17,11 +17,14 @@ void give_back(const Job& job, const char* result, Call& call) {
 
 }  // namespace
 
-[[gnu::noinline, gnu::cold]] bool run_staged(const Entry& entry, const Job& job, Request& request, Call& call) {
+[[gnu::noinline, gnu::cold]] bool run_staged(const Entry& entry, Job job, Request& request, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  if (int code = give_input(job, request.count, room, request.bytes(), *entry.communicator)) {
+  ResultLayout result;
+  int code = give_input(job, request.count, room, request.bytes(), *entry.communicator);
+  if (code == MPI_SUCCESS) code = result.keep(job.out);
+  if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;
   }
@@ -33,13 +36,16 @@ void give_back(const Job& job, const char* result, Call& call) {
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, const Job& job, Request& request,
+[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, Job job, Request& request,
                                                     collective::Piece* blocks, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
+  ResultLayout result;
   size_t own = blocks[entry.rank()].bytes;
-  if (int code = give_input(job, request.count, room, request.bytes() + own, *entry.communicator)) {
+  int code = give_input(job, request.count, room, request.bytes() + own, *entry.communicator);
+  if (code == MPI_SUCCESS) code = result.keep(job.out);
+  if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;
   }

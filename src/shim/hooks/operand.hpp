@@ -13,9 +13,9 @@ struct Job {
 };
 
 // Buffers with gaps or on a GPU: their bytes are brought into host memory, where the algorithm works in place.
-bool run_staged(const Entry& entry, const Job& job, Request& request, Call& call);
+bool run_staged(const Entry& entry, Job job, Request& request, Call& call);
 
 // Of reduce_scatter, whose result is one of the blocks that request.gives lists: the lists are made anew for host memory.
-bool run_staged_blocks(const Entry& entry, const Job& job, Request& request, collective::Piece* blocks, Call& call);
+bool run_staged_blocks(const Entry& entry, Job job, Request& request, collective::Piece* blocks, Call& call);
 
 }  // namespace stretto::shim

@@ -292,8 +292,7 @@ struct Joined {
 
   // Leaves the communicator; when all have, the pool must be as it was.
   bool everything_is_given_back(int size) {
-    communicator->leave();
-    delete communicator;
+    communicator->let_go();
     stand->read.fetch_add(1);
     while (stand->read.load() < uint32_t(size)) usleep(100);
     return job->pool().in_use() == 0;

@@ -1,0 +1,85 @@
+// A nonblocking collective under way.
+//
+// The whole call, from its arguments to its last store, is one function on a fiber, the same one that does the blocking call.
+// Where that function enters the engine it queues up behind the earlier operations of its communicator; where the algorithm
+// would wait it suspends; and what follows after the algorithm, which may call MPI, is left to a thread that may do so:
+//
+//   starting   in the call that starts it, on that thread
+//   queued     waits for its turn; then for peers. Any thread may resume it, one at a time: the helper thread too
+//   executed   the algorithm is done: a thread that may call MPI resumes it a last time
+//   ended      the function has returned
+#pragma once
+#include <atomic>
+
+#include "collective/waiter.hpp"
+#include "platform/fiber.hpp"
+
+namespace stretto::engine {
+
+class Communicator;
+class Operation;
+class Progress;
+struct Queue;
+
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local Operation* operation_in_this_thread;
+
+class Operation : public collective::Suspension {
+ public:
+  enum class Stage : uint8_t { starting, queued, executed, ended };
+
+  explicit Operation(Progress& progress) : progress_(&progress) {}
+
+  // The operation at work in this thread, if any. Not inline, as the thread may have changed since the caller last asked.
+  static Operation* current();
+  // The same, for a function that asks once.
+  static Operation* at_entry() { return operation_in_this_thread; }
+
+  Stage stage() const { return stage_; }
+  bool has_fiber() const { return has_fiber_; }
+
+  // Runs body(argument) until it queues up or ends. Without memory for a stack it runs to its end right here.
+  void start(void (*body)(void*), void* argument);
+  void resume();
+
+  // For the engine, on the operation:
+  // Returns when it is this operation's turn in the queue.
+  void take_turn(Communicator& communicator, Queue& queue);
+  // Its turn is over. Returns in a thread that may call MPI.
+  void end_turn();
+  void suspend(const collective::Signal& signal, uint64_t target) override;
+
+  // Whether resuming it may get it further: the signal is there, or it is time to look whether its peers live.
+  bool ready(uint64_t now) const;
+
+  Communicator* communicator() const { return communicator_; }  // null: it has not queued up
+
+  int algorithm = -1;      // chosen in the starting call
+  bool copies_pay = true;  // of Team, for this operation
+
+ private:
+  friend class Progress;
+  static void run(void* self);
+
+  Progress* progress_;
+  platform::Fiber fiber_;
+  void (*body_)(void*) = nullptr;
+  void* argument_ = nullptr;
+  Stage stage_ = Stage::ended;
+  bool has_fiber_ = false;
+  Communicator* communicator_ = nullptr;
+  Queue* queue_ = nullptr;
+  Operation* next_ = nullptr;
+  const collective::Signal* signal_ = nullptr;  // null: nothing to wait for
+  uint64_t target_ = 0;
+  uint64_t look_around_ = 0;  // at this time of the clock
+};
+
+// The operations of one communicator, in the order of their calls, which is the same on all its ranks.
+struct Queue {
+  Operation *first = nullptr, *last = nullptr;
+  bool busy = false;      // a thread is at its first operation
+  Queue* next = nullptr;  // in the list of queues with operations
+  std::atomic<uint32_t> length{0};
+};
+
+}  // namespace stretto::engine

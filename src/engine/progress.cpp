@@ -1,0 +1,152 @@
+#include "engine/progress.hpp"
+
+#include <new>
+
+#include "base/clock.hpp"
+#include "platform/futex.hpp"
+
+namespace stretto::engine {
+namespace {
+
+constexpr uint32_t spins = 2000, yields = 400, crowded_yields = 50;
+constexpr uint64_t nap_ns = 50'000;
+
+using Lock = std::unique_lock<std::mutex>;
+
+}  // namespace
+
+void Progress::append(Queue& queue) {
+  queue.next = nullptr;
+  (last_ ? last_->next : first_) = &queue;
+  last_ = &queue;
+  ++waiting_;
+}
+
+Queue* Progress::take() {
+  Queue* queue = first_;
+  first_ = queue->next;
+  if (first_ == nullptr) last_ = nullptr;
+  --waiting_;
+  return queue;
+}
+
+void Progress::enqueue(Operation& operation) {
+  const Lock lock(mutex_);
+  Queue& queue = *operation.queue_;
+  operation.next_ = nullptr;
+  (queue.last ? queue.last->next_ : queue.first) = &operation;
+  const bool idle = queue.last == nullptr && !queue.busy;
+  queue.last = &operation;
+  queue.length.fetch_add(1, std::memory_order_relaxed);
+  queued_.fetch_add(1, std::memory_order_relaxed);
+  if (idle) append(queue);
+}
+
+bool Progress::drive() {
+  if (queued_.load(std::memory_order_relaxed) == 0) return false;
+  const uint64_t now = now_ns();
+  bool moved = false;
+  Lock lock(mutex_);
+  for (uint32_t left = waiting_; left > 0 && first_; --left) {
+    Queue* queue = take();
+    if (!queue->first->ready(now)) {
+      append(*queue);
+      continue;
+    }
+    queue->busy = true;
+    lock.unlock();
+    serve(*queue);
+    moved = true;
+    lock.lock();
+  }
+  return moved;
+}
+
+void Progress::serve(Queue& queue) {
+  Operation* operation;
+  do {
+    operation = queue.first;
+    operation->resume();
+  } while (after(queue, *operation));
+}
+
+// True: the next operation of this queue has its turn. False: the queue is not this thread's any more.
+bool Progress::after(Queue& queue, Operation& operation) {
+  const Lock lock(mutex_);
+  if (operation.stage() == Operation::Stage::queued) {
+    queue.busy = false;
+    append(queue);
+    return false;
+  }
+  queue.first = operation.next_;
+  if (queue.first == nullptr) {
+    queue.last = nullptr;
+    queue.busy = false;
+  }
+  const bool more = queue.first != nullptr;
+  queue.length.fetch_sub(1, std::memory_order_release);
+  queued_.fetch_sub(1, std::memory_order_relaxed);
+  operation.next_ = nullptr;
+  (last_executed_ ? last_executed_->next_ : executed_) = &operation;
+  last_executed_ = &operation;
+  executed_count_.fetch_add(1, std::memory_order_release);
+  return more;
+}
+
+Operation* Progress::take_executed() {
+  if (executed_count_.load(std::memory_order_acquire) == 0) return nullptr;
+  const Lock lock(mutex_);
+  Operation* operation = executed_;
+  if (operation == nullptr) return nullptr;
+  executed_ = operation->next_;
+  if (executed_ == nullptr) last_executed_ = nullptr;
+  executed_count_.fetch_sub(1, std::memory_order_relaxed);
+  return operation;
+}
+
+void Progress::drain(Queue& queue) {
+  for (uint32_t round = 0; queue.length.load(std::memory_order_acquire) != 0; ++round) {
+    if (drive()) {
+      round = 0;
+      continue;
+    }
+    if (host_ && round % 64 == 63) host_(nullptr);
+    rest(round);
+  }
+}
+
+void Progress::rest(uint32_t round) {
+  if (!crowded_ && round < spins) return cpu_relax();
+  if (round < (crowded_ ? crowded_yields : spins + yields)) return platform::yield();
+  if (nap_on_only_signal()) return;
+  const std::atomic<uint32_t> never{0};
+  platform::futex_wait(&never, 0, nap_ns);
+}
+
+// Where only one operation waits, its signal wakes the sleeper, who has the queue meanwhile: so the communicator stays.
+bool Progress::nap_on_only_signal() {
+  Lock lock(mutex_);
+  if (waiting_ != 1 || first_->first->signal_ == nullptr) return false;
+  Queue* queue = take();
+  queue->busy = true;
+  const collective::Signal* signal = queue->first->signal_;
+  const uint64_t target = queue->first->target_;
+  lock.unlock();
+  collective::Waiter::nap(const_cast<collective::Signal&>(*signal), target);
+  lock.lock();
+  queue->busy = false;
+  append(*queue);
+  return true;
+}
+
+// The lock may have been another thread's, which the child does not have.
+void Progress::forget() {
+  new (&mutex_) std::mutex;
+  first_ = last_ = nullptr;
+  executed_ = last_executed_ = nullptr;
+  waiting_ = 0;
+  executed_count_.store(0);
+  queued_.store(0);
+}
+
+}  // namespace stretto::engine

@@ -1,0 +1,57 @@
+// Who drives the outstanding operations, and how: any thread that has time, from the queues of all communicators.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "engine/operation.hpp"
+
+namespace stretto::engine {
+
+class Progress {
+ public:
+  // crowded: threads that look on keep their core from others. host: what drives MPI while a call waits here; may be null.
+  void configure(bool crowded, void (*host)(void*)) {
+    crowded_ = crowded;
+    host_ = host;
+  }
+
+  // An operation that has reached its turn's queue.
+  void enqueue(Operation& operation);
+
+  // Gets every operation as far as it goes without waiting. False: none could go on.
+  bool drive();
+
+  // The next operation whose algorithm is done, for a thread that may call MPI. Null: none.
+  Operation* take_executed();
+
+  // Returns when the queue is empty. In calls of MPI only.
+  void drain(Queue& queue);
+
+  // After the `round`-th fruitless drive() in a row: spins, then yields, then sleeps for a fraction of a millisecond.
+  void rest(uint32_t round);
+
+  // Operations in queues; the word that the helper sleeps on.
+  const std::atomic<uint32_t>& queued() const { return queued_; }
+
+  // In the child of a fork(): there is nothing left to drive.
+  void forget();
+
+ private:
+  void serve(Queue& queue);
+  bool after(Queue& queue, Operation& operation);
+  void append(Queue& queue);
+  Queue* take();
+  bool nap_on_only_signal();
+
+  bool crowded_ = false;
+  void (*host_)(void*) = nullptr;
+  std::mutex mutex_;                          // of what follows, and of all queues
+  Queue *first_ = nullptr, *last_ = nullptr;  // queues with operations at which no thread is
+  uint32_t waiting_ = 0;                      // length of that list
+  Operation *executed_ = nullptr, *last_executed_ = nullptr;
+  std::atomic<uint32_t> executed_count_{0};
+  std::atomic<uint32_t> queued_{0};
+};
+
+}  // namespace stretto::engine

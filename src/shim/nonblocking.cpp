@@ -1,0 +1,239 @@
+#include "shim/nonblocking.hpp"
+
+#include <mutex>
+#include <new>
+
+#include "base/log.hpp"
+#include "shim/context.hpp"
+
+namespace stretto::shim {
+
+constinit std::atomic<uint32_t> outstanding_operations{0};
+
+namespace {
+
+// One operation. Its memory and stack are used again when both Stretto and MPI have done with it.
+struct Started final : engine::Operation {
+  explicit Started(engine::Progress& progress) : Operation(progress) {}
+
+  HookFunction function = nullptr;
+  void* hook = nullptr;
+  Call call;
+  bool done = false;  // else declined
+  MPI_Comm comm{};
+  MPI_Request request{};
+  bool gone = false;  // the program has freed the request
+  bool told = false;  // of a failed one: the program knows
+  std::atomic<int> users{0};
+  Started* next = nullptr;
+
+  static void run(void* self) {
+    auto* started = static_cast<Started*>(self);
+    started->done = started->function(started->hook, started->call);
+  }
+};
+
+// Idle ones, with their stacks.
+class Idle {
+ public:
+  Started* take(engine::Progress& progress) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (Started* first = first_) {
+        first_ = first->next;
+        --count_;
+        return first;
+      }
+    }
+    return new (std::nothrow) Started(progress);
+  }
+  void keep(Started* started) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (count_ < most) {
+        started->next = first_;
+        first_ = started;
+        ++count_;
+        return;
+      }
+    }
+    delete started;
+  }
+
+ private:
+  static constexpr uint32_t most = 64;
+  std::mutex mutex_;
+  Started* first_ = nullptr;
+  uint32_t count_ = 0;
+};
+
+Idle& idle() {
+  alignas(Idle) static char storage[sizeof(Idle)];
+  static Idle* made = new (storage) Idle;
+  return *made;
+}
+
+// The error of operations whose completion this thread has just seen.
+__attribute__((tls_model("initial-exec"))) constinit thread_local int seen_error = MPI_SUCCESS;
+
+constexpr int mark_of_failure = MPI_UNDEFINED;  // as the source in a status
+
+void release(Started* started) {
+  if (started->users.fetch_sub(1, std::memory_order_acq_rel) == 1) idle().keep(started);
+}
+
+void now_told(Started* started) {
+  if (started->call.code == MPI_SUCCESS || started->told) return;
+  started->told = true;
+  outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// MPI asks what it shall tell of a completed one. It must not learn of the error: it would call an error handler of its own
+// choice.
+int query(void* self, MPI_Status* status) {
+  auto* started = static_cast<Started*>(self);
+  static const MPI_Datatype byte = [] {
+    MPI_Datatype type{};
+    predefined("MPI_BYTE", &type);
+    return type;
+  }();
+  mpi().Status_set_elements(status, byte, 0);
+  mpi().Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_ANY_SOURCE;
+  status->MPI_TAG = MPI_ANY_TAG;
+  status->MPI_ERROR = MPI_SUCCESS;
+  if (started->call.code != MPI_SUCCESS) {
+    seen_error = started->call.code;
+    status->MPI_SOURCE = mark_of_failure;
+  }
+  return MPI_SUCCESS;
+}
+
+// The request is no more; of one that was freed it may not be complete yet.
+int freed(void* self) {
+  auto* started = static_cast<Started*>(self);
+  started->gone = true;
+  if (started->stage() == engine::Operation::Stage::ended) now_told(started);
+  release(started);
+  return MPI_SUCCESS;
+}
+
+int cancel(void*, int) {
+  return MPI_SUCCESS;  // collectives cannot be cancelled
+}
+
+// Where the statuses of a call for several requests are, and how many it has set.
+MPI_Status* statuses_of(const Completion& c, int* count) {
+  const bool some = c.index == number::Waitsome || c.index == number::Testsome;
+  const bool all = c.index == number::Waitall || c.index == number::Testall;
+  *count = all ? int(c.words[0]) : some ? *reinterpret_cast<const int*>(c.words[2]) : 0;
+  if (!some && !all) return nullptr;
+  return reinterpret_cast<MPI_Status*>(c.words[some ? 4 : c.index == number::Waitall ? 2 : 3]);
+}
+
+// The algorithm is done and the hook has returned.
+void tell_mpi(Started* started) {
+  const bool failed = started->call.code != MPI_SUCCESS;
+  if (failed) mpi().Comm_call_errhandler(started->comm, started->call.code);
+  mpi().Grequest_complete(started->request);
+  if (!failed) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+  if (started->gone) now_told(started);
+  release(started);
+}
+
+void finish(Started* started) {
+  if (started->has_fiber() && started->stage() == engine::Operation::Stage::executed) started->resume();
+  engine::Communicator* communicator = started->communicator();
+  if (communicator && communicator->freed()) started->comm = comm_world();
+  tell_mpi(started);
+  if (communicator) communicator->let_go();
+}
+
+bool finish_executed() {
+  bool any = false;
+  while (engine::Operation* operation = context().progress.take_executed()) {
+    finish(static_cast<Started*>(operation));
+    any = true;
+  }
+  return any;
+}
+
+// Behind its request, as far as it goes now.
+bool carry_on(Started* started) {
+  Context& c = context();
+  outstanding_operations.fetch_add(1, std::memory_order_relaxed);
+  if (started->stage() != engine::Operation::Stage::queued) {
+    finish(started);
+    return true;
+  }
+  c.progress.enqueue(*started);
+  advance();
+  if (c.progress.queued().load(std::memory_order_seq_cst) != 0) c.helper.wake();
+  return true;
+}
+
+}  // namespace
+
+bool error_is_kept() {
+  return engine::Operation::current() != nullptr;
+}
+
+bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* request, Call& call) {
+  Context& c = context();
+  call.reason = uint32_t(select::Reason::not_joined);
+  if (!c.active.load(std::memory_order_acquire)) return false;
+  Started* started = idle().take(c.progress);
+  call.reason = uint32_t(select::Reason::no_shared_memory);
+  if (started == nullptr) return false;
+  started->function = function;
+  started->hook = hook;
+  started->call = {};
+  started->comm = comm;
+  started->gone = started->told = false;
+  started->users.store(2, std::memory_order_relaxed);
+  started->start(Started::run, started);
+  const bool ended = started->stage() == engine::Operation::Stage::ended;
+  call = started->call;
+  if (started->communicator()) call.algorithm = uint32_t(started->algorithm);
+  if (ended && !started->done) return idle().keep(started), false;
+  call.code = mpi().Grequest_start(query, freed, cancel, started, &started->request);
+  if (call.code != MPI_SUCCESS) log_once(Level::error, "MPI gives no request for a nonblocking collective");
+  *request = started->request;
+  return carry_on(started);
+}
+
+int error_to_tell(const Completion& c) {
+  const int error = seen_error;
+  seen_error = MPI_SUCCESS;
+  if (error == MPI_SUCCESS) return MPI_SUCCESS;
+  int count;
+  MPI_Status* statuses = c.in_c ? statuses_of(c, &count) : nullptr;
+  if (statuses == nullptr || statuses == MPI_STATUSES_IGNORE) return error;
+  for (int i = 0; i < count; ++i) {
+    const bool failed = statuses[i].MPI_SOURCE == mark_of_failure;
+    statuses[i].MPI_ERROR = failed ? error : MPI_SUCCESS;
+    if (failed) statuses[i].MPI_SOURCE = MPI_ANY_SOURCE;
+  }
+  return MPI_ERR_IN_STATUS;
+}
+
+bool advance() {
+  Context& c = context();
+  seen_error = MPI_SUCCESS;  // of MPI_Request_get_status, which completes nothing
+  c.helper.relieve();
+  const bool moved = c.progress.drive();
+  return finish_executed() || moved;
+}
+
+void finish_operations() {
+  Context& c = context();
+  for (uint32_t round = 0; c.progress.queued().load() != 0; ++round) {
+    if (advance()) round = 0;
+    if (round % 64 == 63 && c.policy.host.progress) c.policy.host.progress(nullptr);
+    c.progress.rest(round);
+  }
+  finish_executed();
+  c.helper.stop();
+}
+
+}  // namespace stretto::shim

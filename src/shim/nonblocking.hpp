@@ -1,0 +1,73 @@
+// Nonblocking collectives: the blocking hook on a fiber, behind a request of MPI's own.
+//
+// The request is a generalized one, so MPI's functions know it, alone or among others. It is completed inside calls of MPI, by
+// threads of the program: they see to what is outstanding (advance), and where MPI would wait for requests they test instead
+// as long as there is something to see to.
+#pragma once
+#include <atomic>
+
+#include "shim/hooks.hpp"
+#include "shim/mpi.hpp"
+
+namespace stretto::shim {
+
+// Operations whose completion MPI has not been told; failed ones count until the program knows. 0: nothing to see to.
+extern constinit std::atomic<uint32_t> outstanding_operations;
+inline bool anything_outstanding() {
+  return __builtin_expect(outstanding_operations.load(std::memory_order_relaxed) != 0, 0);
+}
+
+using HookFunction = bool (*)(void* hook, Call& call);
+
+// Starts what hook(call) does in one go. False: it declines, nothing has happened. True: *request stands for it.
+bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* request, Call& call);
+
+template <class Hook>
+bool start(Hook hook, MPI_Comm comm, MPI_Request* request, Call& call) {
+  return start([](void* self, Call& started) { return (*static_cast<Hook*>(self))(started); }, &hook, comm, request, call);
+}
+
+// On an operation errors wait until it is completed: MPI's error handler is not called from here.
+bool error_is_kept();
+
+// Gets operations as far as they go, and completes the requests of those that are done. False: none could go on.
+bool advance();
+
+// Before MPI_Finalize: completes them all and ends the helper thread.
+void finish_operations();
+
+// The words of a call that completes requests, and how functions of its language are called.
+struct Completion {
+  uint32_t index;  // of the function
+  Word* words;
+  uint32_t count;
+  AnyFunction (*function)(uint32_t index);
+  int (*call)(AnyFunction function, Word* words, uint32_t count);
+  bool in_c;
+};
+Word forward_words(AnyFunction function, const Word* words, uint32_t count);
+
+inline constexpr bool waits_for_requests(uint32_t index) {
+  return index == number::Wait || index == number::Waitall || index == number::Waitany || index == number::Waitsome;
+}
+inline constexpr bool tests_requests(uint32_t index) {
+  return index == number::Test || index == number::Testall || index == number::Testany || index == number::Testsome;
+}
+
+// Calls it while something is outstanding: what would wait tests. Returns MPI's code, or that of a collective that failed.
+int complete(const Completion& completion);
+// The same for C functions.
+int complete_in_c(uint32_t index, Word* words, uint32_t count);
+
+// The code for a call of MPI that has just completed requests well, some of failed operations maybe.
+int error_to_tell(const Completion& completion);
+
+// Calls that make a communicator, as the last of their words.
+inline constexpr bool makes_communicator(uint32_t index) {
+  return index == number::Comm_dup || index == number::Comm_dup_with_info || index == number::Comm_split ||
+         index == number::Comm_split_type || index == number::Comm_create;
+}
+// Makes what collectives on it need, as waiting is allowed here and not in a nonblocking call. Collective.
+void prepare_communicator(MPI_Comm comm);
+
+}  // namespace stretto::shim

@@ -1,0 +1,67 @@
+// nonblocking [--seed N] [--steps N] [--threads N] section...: see check.hpp.
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "check.hpp"
+
+World world;
+
+namespace {
+
+void in_threads() {
+  std::vector<MPI_Comm> comms(static_cast<size_t>(world.threads));
+  std::vector<World> results(comms.size(), world);
+  for (MPI_Comm& comm : comms) PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < comms.size(); ++i)
+    threads.emplace_back([&, i] { random_operations(comms[i], world.seed + 17 * i, world.steps, results[i]); });
+  for (auto& thread : threads) thread.join();
+  for (size_t i = 0; i < comms.size(); ++i) {
+    world.checks += results[i].checks;
+    world.failures += results[i].failures;
+    PMPI_Comm_free(&comms[i]);
+  }
+}
+
+// An operation that nobody waits for: MPI_Finalize does.
+void leave_one() {
+  static std::vector<int> in(100'000, 1), out(100'000);
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), int(in.size()), MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Request_free(&request);
+}
+
+void run(const char* section) {
+  if (std::strcmp(section, "random") == 0) random_operations(MPI_COMM_WORLD, world.seed, world.steps, world);
+  if (std::strcmp(section, "semantics") == 0) semantics();
+  if (std::strcmp(section, "progress") == 0) progress();
+  if (std::strcmp(section, "death") == 0) death();
+  if (std::strcmp(section, "threads") == 0) in_threads();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided, threaded = 0;
+  for (int i = 1; i < argc; ++i) threaded |= std::strcmp(argv[i], "threads") == 0;
+  MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world.size);
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--seed") == 0)
+      world.seed = std::strtoull(argv[++i], nullptr, 10);
+    else if (std::strcmp(argv[i], "--steps") == 0)
+      world.steps = std::atoi(argv[++i]);
+    else if (std::strcmp(argv[i], "--threads") == 0)
+      world.threads = std::atoi(argv[++i]);
+    else
+      run(argv[i]);
+  }
+  long total[2] = {world.checks, world.failures}, sum[2];
+  PMPI_Reduce(total, sum, 2, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+  if (world.rank == 0) printf("%ld checks, %ld failed\n", sum[0], sum[1]);
+  leave_one();
+  MPI_Finalize();
+  return world.failures != 0;
+}

@@ -1,0 +1,86 @@
+// Operations go on while a rank computes, or waits in a call that has nothing to do with them. Where they did not, this would
+// never end.
+#include <time.h>
+
+#include <atomic>
+
+#include "check.hpp"
+
+namespace {
+
+double seconds() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+// The last rank calls no MPI until all others have completed the operation.
+void while_computing() {
+  std::atomic<int>* done = nullptr;
+  MPI_Win window;
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Win_allocate_shared(world.rank == 0 ? sizeof(std::atomic<int>) : 0, 1, MPI_INFO_NULL, node, &done, &window);
+  MPI_Aint bytes;
+  int unit;
+  MPI_Win_shared_query(window, 0, &bytes, &unit, &done);
+  if (world.rank == 0) done->store(0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<float> in(500'000, 1.0f), out(500'000, 0.0f);
+  MPI_Request request;
+  MPI_Iallreduce(in.data(), out.data(), int(in.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+  if (world.rank == world.size - 1) {
+    const double begin = seconds();
+    while (done->load() < world.size - 1 && seconds() - begin < 60) {
+    }
+    world.check(done->load() == world.size - 1, "progress while this rank computes");
+  }
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  done->fetch_add(1);
+  world.check(out[0] == float(world.size) && out.back() == float(world.size), "its result");
+  MPI_Win_free(&window);
+  MPI_Comm_free(&node);
+}
+
+// Rank 0 sits in a blocking receive, for which the others need the operation that it has started.
+void while_receiving() {
+  std::vector<int> data(400'000, world.rank == 0 ? 3 : 0);
+  MPI_Request request;
+  MPI_Ibcast(data.data(), int(data.size()), MPI_INT, 0, MPI_COMM_WORLD, &request);
+  int word = 0;
+  if (world.rank == 0) {
+    for (int r = 1; r < world.size; ++r) MPI_Recv(&word, 1, MPI_INT, r, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Send(&word, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+  }
+  world.check(data[0] == 3 && data.back() == 3, "an operation during a blocking receive");
+}
+
+// The same in a blocking collective of another communicator, and in one that Stretto leaves to MPI.
+void while_in_collectives(MPI_Comm other) {
+  std::vector<int> data(400'000, world.rank == 0 ? 4 : 0), all(size_t(world.size) * size_t(world.size));
+  for (int which = 0; which < 2; ++which) {
+    MPI_Request request;
+    MPI_Ibcast(data.data(), int(data.size()), MPI_INT, 0, MPI_COMM_WORLD, &request);
+    if (world.rank != 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (which == 0)
+      MPI_Barrier(other);
+    else
+      MPI_Alltoall(data.data(), 1, MPI_INT, all.data(), 1, MPI_INT, other);
+    if (world.rank == 0) MPI_Wait(&request, MPI_STATUS_IGNORE);
+    world.check(data[0] == 4 && data.back() == 4, "an operation during a collective elsewhere", which);
+  }
+}
+
+}  // namespace
+
+void progress() {
+  MPI_Comm other;
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  while_computing();
+  while_receiving();
+  while_in_collectives(other);
+  MPI_Comm_free(&other);
+}

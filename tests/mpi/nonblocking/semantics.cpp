@@ -1,0 +1,160 @@
+// What MPI allows to do with nonblocking collectives, one by one.
+#include <cstring>
+
+#include "check.hpp"
+
+namespace {
+
+// Rank 0 starts, then sends; rank 1 receives first. A start that waited for the others would hang.
+void start_is_local(MPI_Comm comm, const char* what) {
+  if (world.size < 2) return;
+  for (int count : {1, 100'000}) {
+    std::vector<int> data(size_t(count), world.rank == 0 ? count : -1);
+    int word = 0;
+    MPI_Request request;
+    if (world.rank == 1) MPI_Recv(&word, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE);
+    MPI_Ibcast(data.data(), count, MPI_INT, 0, comm, &request);
+    if (world.rank == 0) MPI_Send(&word, 1, MPI_INT, 1, 7, comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    world.check(request == MPI_REQUEST_NULL && data[0] == count && data[size_t(count) - 1] == count, what);
+  }
+}
+
+void starts_are_local() {
+  start_is_local(MPI_COMM_WORLD, "Ibcast, Send against Recv, Ibcast on MPI_COMM_WORLD");
+  MPI_Comm fresh;
+  MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
+  start_is_local(fresh, "the same on a duplicate");
+  MPI_Comm_free(&fresh);
+  const int dims[1] = {world.size}, periods[1] = {0};
+  MPI_Cart_create(MPI_COMM_WORLD, 1, dims, periods, 0, &fresh);
+  start_is_local(fresh, "the same on a communicator without any collective before");
+  MPI_Barrier(fresh);
+  start_is_local(fresh, "the same after a blocking one");
+  MPI_Comm_free(&fresh);
+}
+
+// An operation whose request was freed is done when a later one on its communicator is.
+void freed_requests() {
+  std::vector<double> big(50'000, 1.0), sum(50'000, 0.0);
+  for (int round = 0; round < 20; ++round) {
+    MPI_Request request, barrier;
+    MPI_Iallreduce(big.data(), sum.data(), int(big.size()), MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    world.check(request == MPI_REQUEST_NULL, "Request_free gives the null request");
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    world.check(sum[0] == world.size && sum.back() == world.size, "an operation whose request was freed", round);
+    sum.assign(sum.size(), 0.0);
+  }
+}
+
+void freed_communicator() {
+  for (int round = 0; round < 20; ++round) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<int> in(30'000, world.rank + 1), out(30'000, 0);
+    MPI_Request request;
+    MPI_Iallreduce(in.data(), out.data(), int(in.size()), MPI_INT, MPI_SUM, comm, &request);
+    MPI_Comm_free(&comm);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    const int expected = world.size * (world.size + 1) / 2;
+    world.check(out[0] == expected && out.back() == expected, "a communicator freed before its operation ended", round);
+  }
+}
+
+void freed_type() {
+  MPI_Datatype every_other;
+  MPI_Type_vector(5000, 1, 2, MPI_INT, &every_other);
+  MPI_Type_commit(&every_other);
+  std::vector<int> data(10'000, world.rank == 0 ? 5 : -1);
+  MPI_Request request;
+  MPI_Ibcast(data.data(), 1, every_other, 0, MPI_COMM_WORLD, &request);
+  MPI_Type_free(&every_other);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  const int gap = world.rank == 0 ? 5 : -1;
+  world.check(data[0] == 5 && data[1] == gap && data[9998] == 5, "a datatype freed before its operation ended");
+}
+
+// Many at once, waited for in the reverse order.
+void many_outstanding() {
+  constexpr int count = 600;
+  MPI_Comm comms[3];
+  for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  std::vector<MPI_Request> requests(count);
+  std::vector<std::vector<int64_t>> in(count), out(count);
+  for (int i = 0; i < count; ++i) {
+    in[size_t(i)].assign(size_t(1 + i * 7 % 1000), i + world.rank);
+    out[size_t(i)].assign(in[size_t(i)].size(), -1);
+    MPI_Iallreduce(in[size_t(i)].data(), out[size_t(i)].data(), int(in[size_t(i)].size()), MPI_INT64_T, MPI_SUM, comms[i % 3],
+                   &requests[size_t(i)]);
+  }
+  for (int i = count - 1; i >= 0; --i) {
+    MPI_Status status;
+    MPI_Wait(&requests[size_t(i)], &status);
+    const int64_t expected = int64_t(world.size) * i + world.size * (world.size - 1) / 2;
+    world.check(out[size_t(i)].back() == expected, "many outstanding operations", i);
+  }
+  for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+void add(void* in, void* inout, int* count, MPI_Datatype*) {
+  for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+
+// Left to MPI: the program's function, between others that are not.
+void user_operation() {
+  MPI_Op op;
+  MPI_Op_create(add, 1, &op);
+  int in = world.rank, sums[3] = {-1, -1, -1};
+  MPI_Request requests[3];
+  MPI_Iallreduce(&in, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+  MPI_Iallreduce(&in, &sums[1], 1, MPI_INT, op, MPI_COMM_WORLD, &requests[1]);
+  MPI_Iallreduce(&in, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2]);
+  MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  const int expected = world.size * (world.size - 1) / 2;
+  world.check(sums[0] == expected && sums[1] == expected && sums[2] == expected, "a program's operation among others");
+  MPI_Op_free(&op);
+}
+
+void statuses() {
+  MPI_Status status;
+  std::memset(&status, 0x55, sizeof status);
+  MPI_Request request;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, &status);
+  int count = -1, cancelled = 1;
+  MPI_Get_count(&status, MPI_INT, &count);
+  MPI_Test_cancelled(&status, &cancelled);
+  world.check(count == 0 && cancelled == 0, "the status of a nonblocking collective");
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (int flag = 0; !flag;) MPI_Request_get_status(request, &flag, &status);
+  world.check(request != MPI_REQUEST_NULL, "Request_get_status leaves the request");
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+// What is invalid is MPI's to report.
+void errors() {
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Request request = MPI_REQUEST_NULL;
+  int word = 0, kind = MPI_SUCCESS;
+  const int code = MPI_Ibcast(&word, 1, MPI_INT, world.size + 3, comm, &request);
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
+  world.check(kind == MPI_ERR_ROOT, "an invalid root");
+  MPI_Comm_free(&comm);
+}
+
+}  // namespace
+
+void semantics() {
+  starts_are_local();
+  freed_requests();
+  freed_communicator();
+  freed_type();
+  many_outstanding();
+  user_operation();
+  statuses();
+  errors();
+}

@@ -1,0 +1,175 @@
+// Operations in their queues, driven by several threads; the algorithms are stand-ins that wait for a signal now and then.
+#include "engine/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "engine/communicator.hpp"
+#include "engine/helper.hpp"
+
+namespace stretto::engine {
+namespace {
+
+constexpr int waits = 5;
+
+// One communicator whose peer, a thread of this process, announces steps.
+struct Peer {
+  collective::Signal signal;
+  std::atomic<uint64_t> finished{0};  // operations, in their order
+};
+
+struct One final : Operation {
+  One(Progress& progress, Communicator& c, Queue& q, Peer& p, uint64_t n)
+      : Operation(progress), communicator(c), queue(q), peer(p), number(n) {}
+  static void body(void* self) {
+    auto& one = *static_cast<One*>(self);
+    one.take_turn(one.communicator, one.queue);
+    one.in_order = one.peer.finished.load(std::memory_order_relaxed) == one.number;
+    for (uint64_t i = 1; i <= waits; ++i) {
+      const uint64_t target = one.number * waits + i;
+      while (one.peer.signal.value.load(std::memory_order_acquire) < target) one.suspend(one.peer.signal, target);
+      one.plain += int(i);  // not atomic: the thread sanitizer sees whether threads take turns properly
+    }
+    one.peer.finished.fetch_add(1, std::memory_order_relaxed);
+    one.end_turn();
+    one.ended = true;
+  }
+  Communicator& communicator;
+  Queue& queue;
+  Peer& peer;
+  const uint64_t number;
+  bool in_order = false, ended = false;
+  int plain = 0;
+};
+
+class Operations {
+ public:
+  Operations(int queues, int each) : peers_(size_t(queues)), queues_(size_t(queues)) {
+    for (int n = 0; n < each; ++n)
+      for (size_t q = 0; q < queues_.size(); ++q) {
+        all_.push_back(std::make_unique<One>(progress, communicator_, queues_[q], peers_[q], uint64_t(n)));
+        One& one = *all_.back();
+        one.start(One::body, &one);
+        EXPECT_EQ(one.stage(), Operation::Stage::queued);
+        progress.enqueue(one);
+      }
+  }
+
+  // The peers, each announcing its steps.
+  void announce() {
+    for (uint64_t step = 1; step <= all_.size() / queues_.size() * waits; ++step)
+      for (Peer& peer : peers_) peer.signal.value.store(step, std::memory_order_release);
+  }
+
+  // Ends what is executed; returns how many.
+  size_t finish() {
+    size_t count = 0;
+    while (Operation* operation = progress.take_executed()) {
+      operation->resume();
+      communicator_.let_go();
+      ++count;
+    }
+    return count;
+  }
+
+  size_t size() const { return all_.size(); }
+  void check() const {
+    for (const auto& one : all_) {
+      EXPECT_TRUE(one->in_order && one->ended);
+      EXPECT_EQ(one->plain, waits * (waits + 1) / 2);
+    }
+    for (const Queue& queue : queues_) EXPECT_EQ(queue.length.load(), 0u);
+    EXPECT_EQ(progress.queued().load(), 0u);
+  }
+
+  Progress progress;
+
+ private:
+  Communicator communicator_{select::Reason::single_rank};
+  std::vector<Peer> peers_;
+  std::vector<Queue> queues_;
+  std::vector<std::unique_ptr<One>> all_;
+};
+
+TEST(Progress, RunsEachQueueInOrder) {
+  Operations operations(3, 20);
+  EXPECT_TRUE(operations.progress.drive());
+  EXPECT_FALSE(operations.progress.drive());  // all wait for their peers
+  operations.announce();
+  size_t finished = 0;
+  while (finished < operations.size()) {
+    operations.progress.drive();
+    finished += operations.finish();
+  }
+  operations.check();
+}
+
+TEST(Progress, ThreadsShareTheWork) {
+  Operations operations(4, 30);
+  std::atomic<size_t> finished{0};
+  std::thread peer([&] { operations.announce(); });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      for (uint32_t round = 0; finished.load() < operations.size(); ++round) {
+        if (operations.progress.drive()) round = 0;
+        finished += operations.finish();
+        operations.progress.rest(round);
+      }
+    });
+  peer.join();
+  for (auto& thread : threads) thread.join();
+  operations.check();
+}
+
+void helped(bool eager) {
+  Operations operations(2, 10);
+  Helper helper;
+  helper.configure(&operations.progress, eager);
+  helper.wake();
+  operations.announce();
+  while (operations.progress.queued().load() != 0) std::this_thread::yield();  // nobody else drives
+  EXPECT_EQ(operations.finish(), operations.size());
+  operations.check();
+  helper.stop();
+}
+
+TEST(Helper, GoesOnWithoutCalls) {
+  helped(false);
+}
+
+TEST(Helper, WorksAllTheTime) {
+  helped(true);
+}
+
+TEST(Helper, CanBeStoppedWhileOperationsWait) {
+  Operations operations(1, 1);
+  Helper helper;
+  helper.configure(&operations.progress, true);
+  helper.wake();
+  helper.stop();
+  helper.wake();  // and again
+  operations.announce();
+  while (operations.progress.queued().load() != 0) std::this_thread::yield();
+  EXPECT_EQ(operations.finish(), 1u);
+  helper.stop();
+}
+
+// For one who may wait, until the queue is empty.
+TEST(Progress, Drains) {
+  Operations operations(1, 5);
+  Queue empty;
+  operations.progress.drain(empty);
+  std::thread peer([&] { operations.announce(); });
+  while (operations.progress.queued().load() != 0) operations.progress.drive();
+  peer.join();
+  EXPECT_EQ(operations.finish(), 5u);
+  operations.check();
+}
+
+}  // namespace
+}  // namespace stretto::engine
