@@ -51,10 +51,12 @@ int count_listed(std::string_view list, int* last) {
   int count = 0;
   *last = -1;
   for (list = trimmed(list); !list.empty();) {
-    std::string_view range = next_token(&list, ',');
+    const std::string_view range = next_token(&list, ',');
+    const size_t dash = range.find('-');
     uint64_t from, to;
-    const std::string_view first = next_token(&range, '-');
-    if (!parse_number(first, &from) || !parse_number(range.empty() ? first : range, &to) || to < from || to > 1 << 20) return 0;
+    if (!parse_number(range.substr(0, dash), &from)) return 0;
+    if (!parse_number(dash == std::string_view::npos ? range : range.substr(dash + 1), &to) || to < from || to > 1 << 20)
+      return 0;
     count += int(to - from) + 1;
     *last = int(to) > *last ? int(to) : *last;
   }
