@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trace_writer as writer
@@ -92,6 +92,7 @@ def test_a_process_killed_before_its_first_calibration(tmp_path: Path) -> None:
     assert differ((found[0], whole), (found[1], cut)) < 5e-9
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1)), max_size=6)
 )

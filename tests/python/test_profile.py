@@ -552,6 +552,7 @@ def test_hostile_folders_end_in_a_profile_or_in_one_line(tmp_path_factory: pytes
     assert set(found.tables) == set(TABLES)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 50), min_size=1))
 def test_size_bins_are_the_formats(sizes: list[int]) -> None:
     assert size_bin(np.array(sizes)).tolist() == writer.size_bin(np.array(sizes)).tolist()
@@ -565,6 +566,7 @@ def test_size_bins_are_the_formats(sizes: list[int]) -> None:
     ]
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5000), st.integers(10, 200), st.integers(1, 64))
 def test_thinned_rows_are_spread_and_do_not_depend_on_blocks(count: int, most: int, block: int) -> None:
     kept, whole = Thinned(most), Thinned(most)

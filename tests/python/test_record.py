@@ -119,6 +119,7 @@ def test_damage_is_reported_or_harmless(data: st.DataObject) -> None:
     assert all(letter.isprintable() for letter in found.verdict + found.host + "".join(found.functions))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=2048))
 def test_arbitrary_bytes(raw: bytes) -> None:
     try:
