@@ -5,7 +5,7 @@
 #include <new>
 
 #include "collective/patterns/direct.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "engine/reach.hpp"
 #include "trace/stopwatch.hpp"
 #include "transport/shm/shm.hpp"
