@@ -17,7 +17,7 @@ class Meeting {
 
   void post() { team_.waiter.announce(slot(team_.rank).ready, number_); }
 
-  // The payload of rank r, once posted. Every rank reads all others' before it leaves.
+  // The payload of rank r, another one, once posted. Every rank reads all others' before it leaves.
   Status read(int r, const void** payload) {
     Slot& theirs = slot(r);
     STRETTO_TRY(team_.waiter.until(theirs.ready, number_, r));
@@ -43,7 +43,9 @@ Status exchange_all(Team& team, const T& own, T* all) {
   Meeting meeting(team);
   __builtin_memcpy(meeting.payload(), &own, sizeof(T));
   meeting.post();
+  all[team.rank] = own;
   for (int r = 0; r < team.size; ++r) {
+    if (r == team.rank) continue;
     const void* theirs;
     STRETTO_TRY(meeting.read(r, &theirs));
     __builtin_memcpy(&all[r], theirs, sizeof(T));
