@@ -21,6 +21,7 @@ Status reduce_direct(Team& team, const Request& request);
 
 Status allreduce_flat(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
+Status allreduce_pair(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
 
@@ -47,6 +48,7 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
+    {"pair", Kind::allreduce, any_size, true, false, allreduce_pair},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
 };

@@ -148,9 +148,10 @@ const char* default_rules() {
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072          flat\n"
-         "allreduce  bytes=..4K            gather\n"
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
          "allreduce  bytes=1M.. arena=yes  direct\n"
+         "allreduce  bytes=..2M ranks=2    pair\n"
+         "allreduce  bytes=..4K            gather\n"
          "allreduce                        slices\n";
 }
 

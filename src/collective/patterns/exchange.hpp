@@ -13,8 +13,7 @@ namespace stretto::collective {
 // Fetches the lines of the next payload from those who read them last, while there is time: a store to a line that others hold
 // takes as long as a message. Programs repeat themselves, so the next payload will be as long as this one.
 inline void fetch_payload(const Slot& next, size_t bytes) {
-  const char* lines = reinterpret_cast<const char*>(&next);
-  for (size_t at = 0; at < offsetof(Slot, payload) + bytes; at += cache_line) prefetch_for_write(lines + at);
+  prefetch_for_write(&next, offsetof(Slot, payload) + bytes);
 }
 
 class Exchange {
