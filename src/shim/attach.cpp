@@ -14,6 +14,7 @@
 #include "shim/context.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/process.hpp"
 #include "transport/fault/fault.hpp"
 
 namespace stretto::shim {
@@ -147,6 +148,7 @@ void activate(Context& c) {
   set_verdict("accelerating: %d ranks on this node%s", c.job.local_size(), c.job.crowded() ? ", more than its CPUs" : "");
   trace::header()->accelerating = 1;
   c.active.store(true, std::memory_order_release);
+  taking_now.store(true, std::memory_order_release);
 }
 
 }  // namespace
@@ -180,6 +182,7 @@ void attach() {
 }
 
 void detach() {
+  taking_now.store(false, std::memory_order_release);
   context().active.store(false, std::memory_order_release);
 }
 

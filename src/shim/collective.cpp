@@ -98,16 +98,20 @@ bool decline(Call& call, Reason reason) {
   return false;
 }
 
+constexpr MPI_Count most_brief = 256;  // elements that a single rank moves in no time
+
 // One call on its way: everything a hook needs before its buffers are looked at.
 struct Entry {
   Communicator* communicator = nullptr;
 
   // False: declined, the call says why.
-  bool admit(MPI_Comm comm, Call& call) {
+  bool admit(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = find(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    return communicator->reason() == Reason::none || decline(call, communicator->reason());
+    if (communicator->reason() == Reason::none) return true;
+    call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;
+    return decline(call, communicator->reason());
   }
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
@@ -296,7 +300,7 @@ bool barrier(MPI_Comm comm, Call& call) {
 
 bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   Layout layout;
   if (count < 0 || !describe(type, &layout) || !entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   Request request;
@@ -314,7 +318,7 @@ bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
 
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   bool is_root = entry.communicator->rank() == root;
   if (send == MPI_IN_PLACE && !is_root) return decline(call, Reason::invalid_arguments);
@@ -327,7 +331,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   Request request;
   request.kind = collective::Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;
