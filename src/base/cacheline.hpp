@@ -19,4 +19,10 @@ inline void prefetch_for_write(const void* line) {
 #endif
 }
 
+// The same of all lines of a range.
+inline void prefetch_for_write(const void* begin, size_t bytes) {
+  const char* lines = static_cast<const char*>(begin);
+  for (size_t at = 0; at < bytes; at += cache_line) prefetch_for_write(lines + at);
+}
+
 }  // namespace stretto

@@ -1,8 +1,9 @@
 // The board of a communicator: the shared memory through which its ranks announce themselves.
 //
-// Two things happen on it. Exchanges: every rank writes a small payload into a slot of its own, beside the number of the
-// exchange, in one cache line when it fits. Rounds: ranks show each other cells of staged data and count how far they are. All
-// numbers only grow and are never reset (they have 64 bits and do not come round); each line has a single writer.
+// Three things happen on it. Exchanges: some ranks write a small payload each into a slot of their own, beside the number of the
+// exchange, in one cache line when it fits. Meetings: the same, where everybody writes and everybody reads everybody. Rounds: ranks
+// show each other cells of staged data and count how far they are. All numbers only grow and are never reset (they have 64 bits
+// and do not come round); each line has a single writer.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -30,6 +31,12 @@ struct alignas(cache_line) Slot {
 };
 static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);
 
+// Where exchange `number` stands. Slots that are used one after the other do not lie one after the other: the CPU of a reader
+// would fetch the next one while its writer fills it.
+constexpr uint32_t slot_of(uint64_t number) {
+  return uint32_t(number * 3 % slot_ring);
+}
+
 struct RankBoard {
   alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
   alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
@@ -37,9 +44,13 @@ struct RankBoard {
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
+  Slot even_meeting;
   Slot slots[slot_ring];
+  Slot odd_meeting;  // far from the other, for the same reason
+
+  Slot& meeting(uint64_t number) { return number % 2 ? odd_meeting : even_meeting; }
 };
-static_assert(sizeof(RankBoard) == 6 * cache_line + slot_ring * sizeof(Slot));
+static_assert(sizeof(RankBoard) == 6 * cache_line + (slot_ring + 2) * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset

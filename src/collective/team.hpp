@@ -69,8 +69,9 @@ class Team {
   size_t stream_from = SIZE_MAX;
   kernels::Store store_of(size_t bytes) const { return bytes >= stream_from ? kernels::Store::stream : kernels::Store::cached; }
 
-  // Exchanges and rounds so far: the same on all ranks between two collectives.
+  // Exchanges, meetings and rounds so far: the same on all ranks between two collectives.
   uint64_t exchanges = 0;
+  uint64_t meetings = 0;
   uint64_t rounds = 0;
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "collective/patterns/direct.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/slots.hpp"
 #include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"

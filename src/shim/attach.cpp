@@ -17,6 +17,7 @@
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/process.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
 
@@ -212,6 +213,7 @@ void activate(Context& c) {
   c.progress.configure(c.job.crowded(), drive_progress);
   c.helper.configure(&c.progress, strcmp(settings().progress, "thread") == 0);
   c.active.store(true, std::memory_order_release);
+  taking_now.store(true, std::memory_order_release);
   prepare_communicator(comm_world());
 }
 
@@ -255,6 +257,7 @@ void attach() {
 }
 
 void detach() {
+  taking_now.store(false, std::memory_order_release);
   if (context().active.load()) {
     finish_operations();
     free_rails();

@@ -16,6 +16,7 @@ namespace stretto::shim {
 struct Call {
   int code = MPI_SUCCESS;  // true was returned: what the wrapper returns to the program
   uint64_t bytes = 0;      // contributed by this rank, as far as known
+  bool brief = false;      // false was returned: MPI does it in an instant, alone
   uint32_t reason = 0;     // false was returned: why, an index into the reasons of record_tables()
   uint32_t algorithm = 0;  // true was returned: what ran, an index into the algorithms of record_tables()
 };

@@ -19,6 +19,7 @@
 namespace stretto::shim {
 
 std::atomic<bool> attached_now{false};
+std::atomic<bool> taking_now{false};
 constinit thread_local bool in_fortran = false;
 
 namespace {
@@ -106,6 +107,7 @@ void open_process_record(bool right_mpi) {
 }
 
 void in_fork_child() {
+  taking_now.store(false, std::memory_order_relaxed);
   attached_now.store(false, std::memory_order_relaxed);  // MPI does not follow a fork
   trace::after_fork_child();
   profile::profile_in_fork_child();

@@ -29,4 +29,10 @@ inline bool attached() {
   return attached_now.load(std::memory_order_acquire);
 }
 
+// True while collectives are accelerated. Where they are not, the wrappers ask nobody.
+extern std::atomic<bool> taking_now;
+inline bool taking() {
+  return taking_now.load(std::memory_order_acquire);
+}
+
 }  // namespace stretto::shim

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "select/reason.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nonblocking.hpp"
@@ -100,21 +101,36 @@ inline Word counted(Words... words) {
   return code;
 }
 
+// Where acceleration is off.
+template <Kind kind, class Plain>
+inline Word forward_untaken(uint32_t index, Plain plain) {
+  const bool asked = attached();
+  const uint64_t begin = ticks();
+  const Word code = plain();
+  const uint64_t spent = ticks() - begin;
+  if (asked)
+    trace::count_declined_call(index, uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
+  else
+    trace::count_call(index, spent, 0);
+  return code;
+}
+
 // Asks the hook; where it declines, `plain` makes the call. Returns the code.
 template <Kind kind, class Hook, class Plain>
 inline Word ask_or_forward(uint32_t index, Hook hook, Plain plain) {
+  if (!taking()) return forward_untaken<kind>(index, plain);
   trace::Timing timing{uint32_t(kind)};
-  const bool asked = attached();
   Call call;
-  const bool done = asked && hook(call);
-  if (!done) trace::takes_long();
+  const bool done = hook(call);
+  if (!done && !call.brief) trace::takes_long();
   const Word code = done ? Word(call.code) : plain();
-  const uint64_t spent = timing.stop();
+  const uint64_t spent = timing.stop(call.brief);
+  if (!done) {
+    trace::count_declined_call(index, uint32_t(kind), call.reason, spent, call.bytes);
+    return code;
+  }
   trace::count_call(index, spent, call.bytes);
-  if (done)
-    trace::count_accelerated(uint32_t(kind), call.algorithm, spent, call.bytes);
-  else if (asked)
-    trace::count_declined(uint32_t(kind), call.reason, spent, call.bytes);
+  trace::count_accelerated(uint32_t(kind), call.algorithm, spent, call.bytes);
   return code;
 }
 

@@ -160,12 +160,39 @@ void after_fork_child() {
   header()->pid = getpid();
 }
 
-void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
-  if (!joined() || function >= layout.functions) return;
+namespace {
+
+inline void add_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
+  if (function >= layout.functions) return;
   FunctionCell& cell = cell_at<FunctionCell>(0, function);
   add(cell.calls, 1);
   add(cell.ticks, spent_ticks);
   if (bytes) add(cell.bytes, bytes);
+}
+
+inline void add_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
+  if (kind >= kinds) return;
+  KindCell& cell = cell_at<KindCell>(layout.kind_cells(), kind);
+  add(cell.declined_calls, 1);
+  if (bytes) add(cell.declined_bytes, bytes);
+  add(cell.declined_ticks, spent_ticks);
+  if (reason < layout.reasons) add(cell_at<uint64_t>(layout.declines(), size_t(kind) * layout.reasons + reason), 1);
+}
+
+}  // namespace
+
+void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
+  if (joined()) add_call(function, spent_ticks, bytes);
+}
+
+void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
+  if (joined()) add_declined(kind, reason, spent_ticks, bytes);
+}
+
+void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
+  if (!joined()) return;
+  add_call(function, spent_ticks, bytes);
+  add_declined(kind, reason, spent_ticks, bytes);
 }
 
 void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes) {
@@ -175,15 +202,6 @@ void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, 
   add(cell.accelerated_bytes, bytes);
   add(cell.accelerated_ticks, spent_ticks);
   if (algorithm < layout.algorithms) add(cell_at<uint64_t>(layout.ran(), size_t(kind) * layout.algorithms + algorithm), 1);
-}
-
-void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
-  if (!joined() || kind >= kinds) return;
-  KindCell& cell = cell_at<KindCell>(layout.kind_cells(), kind);
-  add(cell.declined_calls, 1);
-  add(cell.declined_bytes, bytes);
-  add(cell.declined_ticks, spent_ticks);
-  if (reason < layout.reasons) add(cell_at<uint64_t>(layout.declines(), size_t(kind) * layout.reasons + reason), 1);
 }
 
 }  // namespace stretto::trace

@@ -17,6 +17,7 @@ struct Stopwatch {
   bool is_long = false;  // the present call takes long
   uint32_t calls = 0;
   uint64_t typical[kinds] = {};  // what a short call of each kind took when last sampled; 0: none was
+  uint64_t typical_alone[kinds] = {};  // the same of those that MPI does on a single rank
 };
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local Stopwatch stopwatch;
@@ -34,13 +35,13 @@ class Timing {
       : kind_(kind),
         outer_begin_(stopwatch.begin),
         outer_long_(stopwatch.is_long),
-        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 || stopwatch.typical[kind] == 0) {
+        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 || (stopwatch.typical[kind] | stopwatch.typical_alone[kind]) == 0) {
     stopwatch.begin = sampled_ ? ticks() : 0;
     stopwatch.is_long = false;
   }
-  // Ends it: ticks spent, measured or typical.
-  uint64_t stop() {
-    uint64_t& typical = stopwatch.typical[kind_];
+  // Ends it: ticks spent, measured or typical. `alone`: MPI did it on a single rank.
+  uint64_t stop(bool alone = false) {
+    uint64_t& typical = alone ? stopwatch.typical_alone[kind_] : stopwatch.typical[kind_];
     uint64_t spent = stopwatch.begin ? ticks() - stopwatch.begin : typical;
     // A sample that the scheduler interrupted must not speak for the calls that follow: it counts twice the former at most.
     if (sampled_ && !stopwatch.is_long) typical = typical != 0 && spent > 2 * typical ? 2 * typical : spent;

@@ -94,6 +94,10 @@ class Transport {
   // transports: produce in the buffer whose window is published.
   virtual void* place(Cell cell, size_t at, size_t bytes) = 0;
 
+  // Reader: the memory of the peer's cell at which get() finds bytes [at, at + bytes), to store there what the reader has made of
+  // them, when the owner expects it. nullptr where get() copies, and for ranges outside the cell.
+  virtual void* place_in(int, Cell, size_t, size_t) { return nullptr; }
+
   // Reader: bytes [at, at + bytes) of `peer`'s vector. *data points to them: the peer's own memory (maps()) or `scratch`,
   // which holds at least `bytes`. refused: they cannot be reached this way, now or ever; scratch may be garbage.
   virtual Status get(int peer, Window window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) = 0;

@@ -1,19 +1,18 @@
-// Barrier, flat: everybody announces an exchange without payload and waits for everybody's.
+// Barrier, flat: everybody announces a meeting without payload and waits for everybody's.
 #include "collective/algorithms.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 
 namespace stretto::collective {
 
 Status barrier_flat(Team& team, const Request&) {
-  Exchange exchange(team);
-  void* unused;
-  STRETTO_TRY(exchange.claim(&unused));
-  exchange.post();
+  Meeting meeting(team);
+  meeting.post();
   for (int r = 0; r < team.size; ++r) {
+    if (r == team.rank) continue;
     const void* nothing;
-    STRETTO_TRY(exchange.read(r, &nothing));
+    STRETTO_TRY(meeting.read(r, &nothing));
   }
-  exchange.fetch_next();
+  meeting.fetch_next(0);
   return Status::good();
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "collective/algorithms.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/tree.hpp"
 
 namespace stretto::collective {

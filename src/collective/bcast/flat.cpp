@@ -13,6 +13,7 @@ Status bcast_flat(Team& team, const Request& request) {
     STRETTO_TRY(exchange.claim(&payload));
     memcpy(payload, request.input, request.bytes());
     exchange.post();
+    exchange.fetch_next(request.bytes());
   } else {
     const void* payload;
     STRETTO_TRY(exchange.read(request.root, &payload));

@@ -1,7 +1,7 @@
 #include "collective/patterns/direct.hpp"
 
 #include "collective/algorithms.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/patterns/staged.hpp"
 

@@ -2,13 +2,19 @@
 //
 // The payload stands in the line that announces it, so a rank that waits for a peer has its data with one transfer of a cache
 // line. Slots are used in turn; a rank may run ahead of a slow reader by the length of the ring, then waits for it. Reading a
-// peer's exchange k proves that it has finished k-1, so where everybody reads everybody the check is free.
+// peer's exchange k proves that it has finished k-1. Where everybody reads everybody it is a meeting (patterns/meeting.hpp).
 #pragma once
 #include <cstddef>
 
 #include "collective/team.hpp"
 
 namespace stretto::collective {
+
+// Fetches the lines of the next payload from those who read them last, while there is time: a store to a line that others hold
+// takes as long as a message. Programs repeat themselves, so the next payload will be as long as this one.
+inline void fetch_payload(const Slot& next, size_t bytes) {
+  prefetch_for_write(&next, offsetof(Slot, payload) + bytes);
+}
 
 class Exchange {
  public:
@@ -38,32 +44,14 @@ class Exchange {
   // will see this rank's next exchange says it well enough.
   void finish() { team_.waiter.announce(team_.mine().done, number_); }
 
-  // Fetches the line of the next post() from its readers while there is time. It pays where nothing else is to be done in
-  // between.
-  void fetch_next() { prefetch_for_write(&team_.mine().slots[(number_ + 1) % slot_ring]); }
+  // Of a rank that posts, at the end.
+  void fetch_next(size_t bytes) { fetch_payload(team_.mine().slots[slot_of(number_ + 1)], bytes); }
 
  private:
-  Slot& slot(int r) { return team_.board(r).slots[number_ % slot_ring]; }
+  Slot& slot(int r) { return team_.board(r).slots[slot_of(number_)]; }
 
   Team& team_;
   const uint64_t number_;
 };
-
-// Everybody tells everybody: all[r] receives the T of rank r. Also a barrier.
-template <typename T>
-Status exchange_all(Team& team, const T& own, T* all) {
-  static_assert(sizeof(T) <= slot_payload);
-  Exchange exchange(team);
-  void* payload;
-  STRETTO_TRY(exchange.claim(&payload));
-  __builtin_memcpy(payload, &own, sizeof(T));
-  exchange.post();
-  for (int r = 0; r < team.size; ++r) {
-    const void* theirs;
-    STRETTO_TRY(exchange.read(r, &theirs));
-    __builtin_memcpy(&all[r], theirs, sizeof(T));
-  }
-  return Status::good();
-}
 
 }  // namespace stretto::collective

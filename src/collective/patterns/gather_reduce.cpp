@@ -4,12 +4,15 @@
 namespace stretto::collective {
 namespace {
 
+// A round is read while the next is staged. They are so large that a vector of middle size fills the cells once and waits for none.
+constexpr size_t round_bytes = 64 << 10;
+
 class GatherReduction {
  public:
   GatherReduction(Team& team, const Request& request, Consumers consumers)
       : team_(team),
         request_(request),
-        rounds_(team, request),
+        rounds_(team, request, round_bytes),
         consumer_(consumes(consumers, request, team.rank)),
         // A lone consumer reads its own contribution where it is; a user's function must not find it in the output.
         stages_(consumers == Consumers::all || !consumer_ || request.op == kernels::Op::user) {}

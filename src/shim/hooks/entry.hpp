@@ -52,6 +52,8 @@ inline bool done_with_nothing(Call& call) {
   return true;
 }
 
+inline constexpr MPI_Count most_brief = 256;  // elements that a single rank moves in no time
+
 // One call on its way: everything a hook needs before its buffers are looked at.
 struct Entry {
   Communicator* communicator = nullptr;
@@ -60,11 +62,13 @@ struct Entry {
   bool admit(MPI_Comm comm, Call& call) {
     return admit_over_nodes(comm, call) && (!communicator->spans_nodes() || decline(call, Reason::many_nodes));
   }
-  bool admit_over_nodes(MPI_Comm comm, Call& call) {
+  bool admit_over_nodes(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = find(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    return !communicator->declines() || decline(call, communicator->reason());
+    if (!communicator->declines()) return true;
+    call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;
+    return decline(call, communicator->reason());
   }
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }

@@ -30,6 +30,10 @@ class Shm final : public Transport {
     return inside(cell, at, bytes) ? byte_of(rank_, cell, at) : nullptr;
   }
 
+  void* place_in(int peer, Cell cell, size_t at, size_t bytes) override {
+    return peer >= 0 && inside(cell, at, bytes) ? byte_of(peer, cell, at) : nullptr;
+  }
+
   Status get(int peer, Window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) override {
     *data = scratch;
     if (bytes == 0) return Status::good();

@@ -71,11 +71,12 @@ class TeamOfThreads {
 
  private:
   void start_at(Team& team, uint64_t number) {
-    team.exchanges = team.rounds = number;
+    team.exchanges = team.meetings = team.rounds = number;
     RankBoard& mine = team.mine();
     for (Signal* signal : {&mine.done, &mine.filled, &mine.reduced, &mine.drained, &mine.partial, &mine.spread})
       signal->value.store(number);
     for (Slot& slot : mine.slots) slot.ready.value.store(number);
+    for (Slot* slot : {&mine.even_meeting, &mine.odd_meeting}) slot->ready.value.store(number);
     for (int r = 0; r < size_; ++r) team.assume_reached(r, number);
   }
 
