@@ -94,7 +94,8 @@ int main(void) {
     printf("%14d", readers);
   for (size_t bytes = 16 << 10; bytes <= largest; bytes *= 4) {
     printf("\n%10zu", bytes);
-    for (int readers = 1; readers <= cpus && readers <= most_readers; readers = readers < 4 ? readers + 1 : readers + readers / 2) {
+    for (int readers = 1; readers <= cpus && readers <= most_readers;
+         readers = readers < 4 ? readers + 1 : readers + readers / 2) {
       double rate = (double)bytes / median_seconds(source, bytes, readers) / 1e9;
       printf("%6.1f (%5.1f)", rate, rate * readers);
     }

@@ -74,9 +74,7 @@ def domains(root: Path = Path("/sys/devices/system")) -> list[Finding]:
     text = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
     if len(nodes) == 1:
         return [Finding("topology", "ok", text)]
-    return [
-        Finding("topology", "ok", text, "bind ranks to cores or NUMA nodes: only of bound ranks it is known who is near")
-    ]
+    return [Finding("topology", "ok", text, "bind ranks to cores or NUMA nodes: only of bound ranks it is known who is near")]
 
 
 def _allowed_folders(root: Path) -> list[Path]:
