@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "collective/algorithms.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 
 namespace stretto::collective {
 namespace {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "collective/patterns/direct.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/rounds.hpp"
 
 namespace stretto::collective {

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
 
 namespace stretto::collective {
