@@ -38,6 +38,7 @@ class StagedShipment {
       STRETTO_TRY(take(i));
     }
     take_along();
+    if (!route_.known && route_.ends == Ends::from_root) exchange_.finish();
     return parcels_.outcome();
   }
 
@@ -50,7 +51,7 @@ class StagedShipment {
   };
 
   Status post() {
-    if (route_.known && !parcels_.gives_any()) return Status::good();
+    if (!speaks(team_.rank)) return Status::good();
     void* payload;
     STRETTO_TRY(exchange_.claim(&payload));
     size_t bytes = route_.known ? known_piece() : post_sizes(static_cast<char*>(payload));
@@ -112,9 +113,16 @@ class StagedShipment {
     return Status::good();
   }
 
+  // Whether rank r posts anything. From a root that gives all there is, everybody learns all.
+  bool speaks(int r) const {
+    bool gives = route_.ends == Ends::all || (r == request_.root) == (route_.ends == Ends::from_root);
+    return gives || (!route_.known && route_.ends == Ends::to_root);
+  }
+
   Status read_sizes() {
     for (int k = 1; k <= team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
+      if (!speaks(r)) continue;
       const void* payload;
       uint64_t label;
       STRETTO_TRY(exchange_.read(r, &payload));

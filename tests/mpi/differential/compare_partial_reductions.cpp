@@ -155,6 +155,9 @@ void compare_partial_reduction(Context& context) {
   Reduction r = draw_operands(context);
   context.limits.largest = largest;
   r.in_place = context.agreed.one_in(3);
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+  r.in_place = r.in_place && r.base().size < 32;  // left to Open MPI 4.1, which reduces these wrongly in place
+#endif
   r.large = context.own.one_in(2);
   Part part = Part(context.agreed.below(4));
   Registered registered(r.layout);
