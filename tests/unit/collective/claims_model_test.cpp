@@ -253,9 +253,12 @@ TEST(ClaimsModel, EveryInterleavingOfTwoRanks) {
 }
 
 TEST(ClaimsModel, EveryInterleavingOfThreeRanks) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "one thread and many states: the other builds do it";
+#endif
   expect_sound(3, 2, 1, -1);
   expect_sound(3, 1, 2, -1);
-  expect_sound(3, 1, 2, 0);
+  expect_sound(3, 1, 1, 0);
 }
 
 }  // namespace
