@@ -1,9 +1,9 @@
 // The board of a communicator: the shared memory through which its ranks announce themselves.
 //
 // Three things happen on it. Exchanges: some ranks write a small payload each into a slot of their own, beside the number of the
-// exchange, in one cache line when it fits. Meetings: the same, where everybody writes and everybody reads everybody. Rounds: ranks
-// show each other cells of staged data and count how far they are. All numbers only grow and are never reset (they have 64 bits
-// and do not come round); each line has a single writer.
+// exchange, in one cache line when it fits. Meetings: the same, where everybody writes and everybody reads everybody. Rounds:
+// ranks show each other cells of staged data and count how far they are. All numbers only grow and are never reset (they have 64
+// bits and do not come round); each line has a single writer.
 #pragma once
 #include <atomic>
 #include <cstddef>

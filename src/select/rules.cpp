@@ -213,10 +213,8 @@ const char* default_rules() {
          "alltoall   bytes=16K.. arena=yes crowded=no  direct\n"
          "alltoall   bytes=128K.. crowded=yes  mpi\n"
          "alltoall                         staged\n"
-         "gatherv                          mpi
-"
-         "scatterv                         mpi
-"
+         "gatherv                          mpi\n"
+         "scatterv                         mpi\n"
          "allgatherv bytes=..1K            flat\n"
          "allgatherv bytes=16K.. arena=yes crowded=no  direct\n"
          "allgatherv bytes=512K.. crowded=yes  mpi\n"

@@ -16,7 +16,7 @@ struct Stopwatch {
   uint64_t begin = 0;    // when the clock was first read in the present call; 0: not yet
   bool is_long = false;  // the present call takes long
   uint32_t calls = 0;
-  uint64_t typical[kinds] = {};  // what a short call of each kind took when last sampled; 0: none was
+  uint64_t typical[kinds] = {};        // what a short call of each kind took when last sampled; 0: none was
   uint64_t typical_alone[kinds] = {};  // the same of those that MPI does on a single rank
 };
 
@@ -35,7 +35,8 @@ class Timing {
       : kind_(kind),
         outer_begin_(stopwatch.begin),
         outer_long_(stopwatch.is_long),
-        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 || (stopwatch.typical[kind] | stopwatch.typical_alone[kind]) == 0) {
+        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 ||
+                 (stopwatch.typical[kind] | stopwatch.typical_alone[kind]) == 0) {
     stopwatch.begin = sampled_ ? ticks() : 0;
     stopwatch.is_long = false;
   }

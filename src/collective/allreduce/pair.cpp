@@ -1,10 +1,10 @@
 // Allreduce between two ranks: slices whose results stand where the contributions stood.
 //
-// Each rank owns one half of every round. It stages the other half in its cell; the owner reduces it there, in the other's cell, and
-// the other copies the result out. So a line of a cell has but two places: it travels to the owner with the contribution and back
-// with the result, and whoever is going to write to it holds it already. (A line that only one rank writes to has to be claimed back
-// from its reader each time, which costs as much as reading it: that is what slices does.) Per byte of the vector and rank 4.5 loads
-// and stores. More than two ranks, and user's functions, which must not work in the place of an input: slices.
+// Each rank owns one half of every round. It stages the other half in its cell; the owner reduces it there, in the other's cell,
+// and the other copies the result out. So a line of a cell has but two places: it travels to the owner with the contribution and
+// back with the result, and whoever is going to write to it holds it already. (A line that only one rank writes to has to be
+// claimed back from its reader each time, which costs as much as reading it: that is what slices does.) Per byte of the vector
+// and rank 4.5 loads and stores. More than two ranks, and user's functions, which must not work in the place of an input: slices.
 #include "collective/algorithms.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/patterns/staged.hpp"
@@ -21,7 +21,11 @@ constexpr size_t round_bytes = 64 << 10;
 class PairReduction {
  public:
   PairReduction(Team& team, const Request& request)
-      : team_(team), request_(request), rounds_(team, request, round_bytes), other_(1 - team.rank), grain_(grain_of(request.element)) {}
+      : team_(team),
+        request_(request),
+        rounds_(team, request, round_bytes),
+        other_(1 - team.rank),
+        grain_(grain_of(request.element)) {}
 
   Status run() {
     for (uint32_t step = 0; step < rounds_.count() + 2; ++step) {
@@ -73,9 +77,8 @@ class PairReduction {
     STRETTO_TRY(rounds_.wait_reduced(other_, i));
     auto* place = static_cast<char*>(team_.staged->place(rounds_.cell(i), at(theirs), bytes(theirs)));
     char* out = output(theirs);
-    in_blocks(place, theirs.size(), [&](size_t done, size_t elements) {
-      kernels::copy(out + done, place + done, elements * request_.element);
-    });
+    in_blocks(place, theirs.size(),
+              [&](size_t done, size_t elements) { kernels::copy(out + done, place + done, elements * request_.element); });
     rounds_.drained(i);
     return Status::good();
   }

@@ -4,7 +4,8 @@
 namespace stretto::collective {
 namespace {
 
-// A round is read while the next is staged. They are so large that a vector of middle size fills the cells once and waits for none.
+// A round is read while the next is staged. They are so large that a vector of middle size fills the cells once and waits for
+// none.
 constexpr size_t round_bytes = 64 << 10;
 
 class GatherReduction {
