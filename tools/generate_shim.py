@@ -210,6 +210,10 @@ def wrappers_source(functions: list[Function]) -> list[str]:
 
 def fortran_argument(parameter: Parameter) -> str:
     """How a hook's argument is had from the word of a Fortran call."""
+    if parameter.array and "MPI_Datatype" in parameter.type:
+        return f"Types::of_fortran(as<const MPI_Fint*>({parameter.name}))"
+    if parameter.array:
+        return cast(parameter)
     if parameter.value_type.endswith("*"):
         return f"fortran_buffer({parameter.name})"
     return f"fortran_value<{parameter.type}>({parameter.name})"

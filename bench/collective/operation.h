@@ -8,7 +8,20 @@
 
 enum { side_mpi, side_pmpi, sides };
 
-typedef enum { op_allreduce, op_reduce, op_bcast, op_barrier, operations } Operation;
+typedef enum {
+  op_allreduce,
+  op_reduce,
+  op_bcast,
+  op_barrier,
+  op_gather,
+  op_scatter,
+  op_allgather,
+  op_alltoall,
+  op_reduce_scatter_block,
+  op_scan,
+  op_exscan,
+  operations
+} Operation;
 
 typedef struct {
   MPI_Comm comm;
@@ -24,7 +37,8 @@ extern const char* const operation_names[operations];
 Operation operation_named(const char* name);
 int operation_is_rooted(Operation operation);
 
-/* Allocates buffers of `bytes` and touches them. Returns 0, or -1 without memory. */
+/* `bytes` are everywhere those of the vector, or of one block where ranks exchange blocks.
+ * Allocates buffers of `bytes` for each rank and touches them. Returns 0, or -1 without memory. */
 int data_open(Data* data, MPI_Comm comm, size_t bytes);
 void data_close(Data* data);
 

@@ -8,8 +8,10 @@
 static const char help[] =
     "usage: mpirun -n N collective_bench [options]\n"
     "Times MPI_X and PMPI_X in turn on the same buffers. One node.\n"
-    "  --collectives LIST   of allreduce,reduce,bcast,barrier (default: all)\n"
-    "  --sizes LIST|A:B:F   bytes, with K or M: 8,1K,1M, or from A to B by factor F (default: 8:64M:4)\n"
+    "  --collectives LIST   of allreduce,reduce,bcast,barrier (default: these), gather,scatter,allgather,alltoall,\n"
+    "                       reduce_scatter_block,scan,exscan\n"
+    "  --sizes LIST|A:B:F   bytes of the vector or of a block, with K or M: 8,1K,1M, or from A to B by factor F (default: "
+    "8:64M:4)\n"
     "  --mode MODE          balanced, batch, both or auto (default: auto: balanced; with more ranks than cores batch\n"
     "                       up to the limit and balanced above)\n"
     "                       balanced: one call from a common start; max exit - max entry over ranks\n"
@@ -19,7 +21,7 @@ static const char help[] =
     "  --budget MS          time to spend on a point (default: 200)\n"
     "  --least N            samples a side at least (default: 7)\n"
     "  --side SIDE          mpi, pmpi or both (default: both)\n"
-    "  --root RANK          of Reduce and Bcast in balanced mode (default: 0)\n"
+    "  --root RANK          of rooted collectives in balanced mode (default: 0)\n"
     "  --in-place           Allreduce and Reduce with MPI_IN_PLACE\n"
     "  --decline            instead: what calls that pass through or decline cost\n"
     "  --json FILE          write a JSON line per point there\n";

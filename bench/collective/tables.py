@@ -13,7 +13,10 @@ from runs import Json, Place, Run, pinned
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
-_ORDER = ("allreduce", "reduce", "bcast", "barrier")
+_ORDER = (
+    *("allreduce", "reduce", "bcast", "barrier", "gather", "scatter", "allgather", "alltoall"),
+    *("reduce_scatter_block", "scan", "exscan"),
+)
 
 
 @dataclass

@@ -19,7 +19,11 @@ VERSION = 1
 NAME_BYTES = 40
 KIND_SLOTS = 32
 ALIGNMENT = 64  # the thread blocks begin, and are as long as, a multiple of this
-KINDS = ("Barrier", "Bcast", "Reduce", "Allreduce")  # by their number in src/collective/request.hpp
+KINDS = (  # by their number in src/collective/request.hpp
+    *("Barrier", "Bcast", "Reduce", "Allreduce", "Gather", "Scatter", "Allgather", "Alltoall"),
+    *("Gatherv", "Scatterv", "Allgatherv", "Alltoallv", "Alltoallw"),
+    *("Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
+)
 STAGES = ("loaded", "initialised", "finalized")
 
 HEADER = struct.Struct("<8sIIIiii6Q6I128s64s192s")

@@ -36,7 +36,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_ARENA", "on|off", "off", "large blocks of memory come from an arena that peers map (set by stretto run --arena)"},
     {"STRETTO_ARENA_KIB", "count", "64", "with the arena: blocks of at least this many KiB come from it"},
     {"STRETTO_NODES", "off|auto|promised", "auto",
-     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs Stretto"},
+     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs "
+     "Stretto"},
     {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);

@@ -11,6 +11,8 @@ enum class Code : uint8_t {
   peer_lost,  // a process that others wait for has died
   timed_out,  // a peer did not show up in the time allowed
   invalid,    // unusable input: a setting, a rules file, a layout
+  truncated,  // a peer's message was longer than the room for it, which holds its beginning
+  disagreed,  // peers do not call the same collective with the same sizes
 };
 
 // `what` points to a string literal (or storage as long-lived); `detail` is an errno value or 0.
@@ -33,6 +35,12 @@ constexpr Status peer_lost(const char* what, int rank) {
 }
 constexpr Status invalid(const char* what, int detail = 0) {
   return {Code::invalid, detail, what};
+}
+constexpr Status truncated(const char* what, int rank) {
+  return {Code::truncated, rank, what};
+}
+constexpr Status disagreed(const char* what, int rank) {
+  return {Code::disagreed, rank, what};
 }
 constexpr Status timed_out(const char* what, int detail = 0) {
   return {Code::timed_out, detail, what};

@@ -1,8 +1,12 @@
-// Every algorithm, each in the file collective/<kind>/<name>.cpp, and the table that lists them.
+// Every algorithm, each in the file collective/<kind>/<name>.cpp, and the table that lists them. Those that consist of a pattern
+// and its parameter alone (shipments and their routes, prefixes) have no file: the row says it all.
 //
 // An algorithm runs one Request on one Team. All ranks run the same one. It leaves when nobody can touch this rank's buffers any
-// more. Only peer_lost may be returned once it has begun.
+// more. Once it has begun, only peer_lost, truncated and disagreed may be returned.
 #pragma once
+#include "collective/patterns/prefix_reduce.hpp"
+#include "collective/patterns/scatter_reduce.hpp"
+#include "collective/patterns/shipment.hpp"
 #include "collective/request.hpp"
 #include "collective/team.hpp"
 
@@ -23,6 +27,18 @@ Status allreduce_flat(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
+
+using Ship = Status(Team&, const Request&, Route);
+template <Ship ship, Route route>
+Status along(Team& team, const Request& request) {
+  return ship(team, request, route);
+}
+
+using PrefixReduction = Status(Team&, const Request&, Prefix);
+template <PrefixReduction reduce, Prefix prefix>
+Status over(Team& team, const Request& request) {
+  return reduce(team, request, prefix);
+}
 
 // One row per algorithm: what it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
@@ -49,6 +65,39 @@ inline constexpr Algorithm algorithms[] = {
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
+    {"flat", Kind::gather, flat_shipment, false, false, along<ship_flat, gather_route>},
+    {"staged", Kind::gather, any_size, true, false, along<ship_staged, gather_route>},
+    {"direct", Kind::gather, any_size, true, true, along<ship_direct, gather_route>},
+    {"flat", Kind::scatter, flat_shipment, false, false, along<ship_flat, scatter_route>},
+    {"staged", Kind::scatter, any_size, true, false, along<ship_staged, scatter_route>},
+    {"direct", Kind::scatter, any_size, true, true, along<ship_direct, scatter_route>},
+    {"flat", Kind::allgather, flat_shipment, false, false, along<ship_flat, allgather_route>},
+    {"staged", Kind::allgather, any_size, true, false, along<ship_staged, allgather_route>},
+    {"direct", Kind::allgather, any_size, true, true, along<ship_direct, allgather_route>},
+    {"flat", Kind::alltoall, flat_shipment, false, false, along<ship_flat, alltoall_route>},
+    {"staged", Kind::alltoall, any_size, true, false, along<ship_staged, alltoall_route>},
+    {"direct", Kind::alltoall, any_size, true, true, along<ship_direct, alltoall_route>},
+    {"staged", Kind::gatherv, any_size, true, false, along<ship_staged, gatherv_route>},
+    {"direct", Kind::gatherv, any_size, true, true, along<ship_direct, gatherv_route>},
+    {"staged", Kind::scatterv, any_size, true, false, along<ship_staged, scatterv_route>},
+    {"direct", Kind::scatterv, any_size, true, true, along<ship_direct, scatterv_route>},
+    {"flat", Kind::allgatherv, flat_shipment, false, false, along<ship_flat, allgather_route>},
+    {"staged", Kind::allgatherv, any_size, true, false, along<ship_staged, allgather_route>},
+    {"direct", Kind::allgatherv, any_size, true, true, along<ship_direct, allgather_route>},
+    {"staged", Kind::alltoallv, any_size, true, false, along<ship_staged, alltoallv_route>},
+    {"direct", Kind::alltoallv, any_size, true, true, along<ship_direct, alltoallv_route>},
+    {"staged", Kind::alltoallw, any_size, true, false, along<ship_staged, alltoallv_route>},
+    {"direct", Kind::alltoallw, any_size, true, true, along<ship_direct, alltoallv_route>},
+    {"flat", Kind::reduce_scatter, slot_payload, false, false, scatter_reduce_flat},
+    {"staged", Kind::reduce_scatter, any_size, true, false, scatter_reduce_staged},
+    {"direct", Kind::reduce_scatter, any_size, true, true, scatter_reduce_direct},
+    {"flat", Kind::reduce_scatter_block, slot_payload, false, false, scatter_reduce_flat},
+    {"staged", Kind::reduce_scatter_block, any_size, true, false, scatter_reduce_staged},
+    {"direct", Kind::reduce_scatter_block, any_size, true, true, scatter_reduce_direct},
+    {"flat", Kind::scan, slot_payload, false, false, over<prefix_flat, Prefix::with_own>},
+    {"staged", Kind::scan, any_size, true, false, over<prefix_staged, Prefix::with_own>},
+    {"flat", Kind::exscan, slot_payload, false, false, over<prefix_flat, Prefix::before_own>},
+    {"staged", Kind::exscan, any_size, true, false, over<prefix_staged, Prefix::before_own>},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
 

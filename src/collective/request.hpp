@@ -7,13 +7,41 @@
 
 namespace stretto::collective {
 
-enum class Kind : uint8_t { barrier, bcast, reduce, allreduce };
-inline constexpr int kind_count = 4;
+// Their numbers stand in records: new ones are added at the end.
+enum class Kind : uint8_t {
+  barrier,
+  bcast,
+  reduce,
+  allreduce,
+  gather,
+  scatter,
+  allgather,
+  alltoall,
+  gatherv,
+  scatterv,
+  allgatherv,
+  alltoallv,
+  alltoallw,
+  reduce_scatter,
+  reduce_scatter_block,
+  scan,
+  exscan,
+};
+inline constexpr int kind_count = int(Kind::exscan) + 1;
 
 inline const char* name(Kind kind) {
-  constexpr const char* names[kind_count] = {"barrier", "bcast", "reduce", "allreduce"};
+  constexpr const char* names[kind_count] = {"barrier",    "bcast",     "reduce",    "allreduce",      "gather",
+                                             "scatter",    "allgather", "alltoall",  "gatherv",        "scatterv",
+                                             "allgatherv", "alltoallv", "alltoallw", "reduce_scatter", "reduce_scatter_block",
+                                             "scan",       "exscan"};
   return names[int(kind)];
 }
+
+// A run of bytes in this rank's memory. Null: nothing to be moved.
+struct Piece {
+  void* data;
+  size_t bytes;
+};
 
 // A user's reduction: inout[i] = in[i] op inout[i] for `count` elements, in that operand order.
 struct UserOp {
@@ -22,6 +50,10 @@ struct UserOp {
 };
 
 // count, element, op and root are equal on all ranks; buffers and being in place are each rank's own.
+//
+// Collectives that only move bytes (patterns/shipment.hpp) have lists of pieces for buffers. Their element is 1, and their count
+// the bytes of the largest contribution: of all blocks together where each rank is given another (scatter, alltoall), of one
+// block where all are given the same; 0 where ranks do not know of one another's sizes (gatherv, scatterv, alltoallv, alltoallw).
 struct Request {
   Kind kind = Kind::barrier;
   kernels::Op op = kernels::Op::sum;
@@ -34,6 +66,10 @@ struct Request {
   UserOp user;                  // for Op::user
   bool ordered = false;         // a user's op that does not commute
   const void* host = nullptr;   // the call in the host's terms, for stages that it does itself
+  // What this rank gives: one piece where all get the same, else one for each rank, itself included; null: it gives nothing.
+  // Of reduce_scatter, the blocks of the input.
+  const Piece* gives = nullptr;
+  const Piece* gets = nullptr;  // where what each rank gives is to stand, one piece for each; null: it gets nothing
 
   size_t bytes() const { return count * element; }
 };

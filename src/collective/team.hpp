@@ -12,6 +12,8 @@
 
 namespace stretto::collective {
 
+inline constexpr int max_team = 128;  // ranks; bounds tables that stand on the stack
+
 // Memory of this rank alone that algorithms work in; grows to what was asked for and stays.
 class Scratch {
  public:

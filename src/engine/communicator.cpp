@@ -23,6 +23,8 @@ using select::Reason;
 constexpr uint64_t stage_unasked = 0;
 constexpr uint64_t stage_refused = 1;
 
+constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that prepare their cells; its last bit: they have them
+
 constexpr uint32_t stage_cells = 4;
 constexpr uint64_t calls_between_progress = 64;
 constexpr size_t largest_cell = 256 << 10;  // fewer rounds cost less than what larger cells cost in cache
@@ -126,13 +128,23 @@ bool Communicator::attach_stage() {
   return team_->staged != nullptr;
 }
 
+// Whether a round can hold a whole element; where there are blocks, one of each.
+bool Communicator::fits_into_cell(const Request& request) const {
+  using collective::Kind;
+  bool blocks = request.kind == Kind::reduce_scatter || request.kind == Kind::reduce_scatter_block;
+  size_t pieces = blocks ? size_t(team_->size) : 1;
+  return request.element <= stage_cell_bytes(team_->size) / pieces;
+}
+
 // At the first call that needs cells; the ranks tell each other whether all could map them.
 Status Communicator::prepare_stage() {
-  uint32_t own = attach_stage(), all[collective::max_team];
+  uint64_t own = stage_mark | attach_stage(), all[collective::max_team];
   STRETTO_TRY(collective::exchange_all(*team_, own, all));
   stage_ = ready;
-  for (int r = 0; r < team_->size; ++r)
-    if (!all[r]) stage_ = absent;
+  for (int r = 0; r < team_->size; ++r) {
+    if ((all[r] | 1) != (stage_mark | 1)) return disagreed("ranks call different collectives, or with different sizes", r);
+    if (all[r] == stage_mark) stage_ = absent;
+  }
   return Status::good();
 }
 
@@ -158,8 +170,13 @@ void Communicator::abandon() {
 }
 
 // After a death MPI is asked, which may know of a way to go on; after an abandoned call it must not be, as some ranks learn of
-// it later than others.
+// it later than others. A truncated message is no failure of the communicator's.
 Status Communicator::failed(const Status& status) {
+  if (status.code == Code::truncated) return status;
+  if (status.code == Code::disagreed) {
+    abandon();
+    return status;
+  }
   uint32_t by = team_->shared().abandoned.load(std::memory_order_acquire);
   abandoned_ = by != 0;
   if (abandoned_) return peer_lost("a rank could not take part", int(by) - 1);
@@ -182,7 +199,7 @@ Status Communicator::failed(const Status& status) {
   if (!algorithm.needs_stage) return selection.algorithm;
   trace::takes_long();
   *reason = Reason::large_element;
-  if (request.op == kernels::Op::user && request.element > stage_cell_bytes(team_->size)) return -1;
+  if (request.op == kernels::Op::user && !fits_into_cell(request)) return -1;
   if (stage_ == unknown && status->ok()) *status = prepare_stage();
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;

@@ -11,9 +11,9 @@ namespace stretto::engine {
 
 // What the engine needs of the MPI library, for the communicator that is being made.
 struct Host {
-  void (*progress)(void*) = nullptr;                               // drives outstanding communication
-  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;  // from rank 0 to all ranks of `comm`
-  bool (*all)(void* comm, bool own) = nullptr;                     // whether `own` is true on every rank of `comm`
+  void (*progress)(void*) = nullptr;                                // drives outstanding communication
+  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;   // from rank 0 to all ranks of `comm`
+  bool (*all)(void* comm, bool own) = nullptr;                      // whether `own` is true on every rank of `comm`
   bool (*least)(void* comm, int64_t* values, int count) = nullptr;  // each the least that a rank of `comm` has
 };
 
@@ -59,7 +59,7 @@ class Communicator {
 
   select::Reason reason() const { return reason_; }
   bool spans_nodes() const { return across_ != nullptr; }
-  bool declines() const { return reason_ != select::Reason::none && !across_; }
+  bool declines() const { return reason_ != (across_ ? select::Reason::many_nodes : select::Reason::none); }
   int rank() const { return rank_; }  // of one that does not decline
   int size() const { return size_; }
 
@@ -86,6 +86,7 @@ class Communicator {
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
+  bool fits_into_cell(const collective::Request& request) const;
   uint64_t find_stage();
   bool attach_stage();
   Status prepare_stage();

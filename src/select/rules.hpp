@@ -8,11 +8,13 @@
 //     allreduce     crowded=no bytes=64M..       mpi
 //     allreduce     nodes=2.. bytes=64K..        leaders
 //
-// collective: barrier, bcast, reduce, allreduce. bytes, ranks: FROM..TO, both inclusive, either may be absent, K M G are powers
-// of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no, whether all
-// ranks have arenas (STRETTO_ARENA=on). nodes: FROM..TO, how many nodes the
-// communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for
-// nodes=2.., from collective/hierarchy/rows.hpp.
+// collective: a name from collective/request.hpp. bytes: of the vector or message that a rank gives; of scatter, alltoall,
+// reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
+// scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
+// absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
+// whether all ranks have arenas (STRETTO_ARENA=on). nodes: FROM..TO, how many nodes the
+// communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2..,
+// from collective/hierarchy/rows.hpp.
 #pragma once
 #include <cstddef>
 #include <cstdint>

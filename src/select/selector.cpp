@@ -7,8 +7,8 @@ namespace {
 
 bool holds(const Rule& rule, const Facts& facts) {
   return rule.kind == facts.kind && rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) &&
-         rule.nodes.has(uint64_t(facts.nodes)) &&
-         (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena);
+         rule.nodes.has(uint64_t(facts.nodes)) && (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) &&
+         (rule.arena < 0 || bool(rule.arena) == facts.arena);
 }
 
 // The first algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
@@ -24,7 +24,8 @@ int large_message_algorithm(collective::Kind kind, bool direct) {
 int with_travel(int chosen, Travel travel) {
   const collective::Algorithm& a = collective::algorithms[chosen];
   if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
-  return large_message_algorithm(a.kind, travel == Travel::direct);
+  int other = large_message_algorithm(a.kind, travel == Travel::direct);
+  return other < 0 ? chosen : other;  // where there is only one form
 }
 
 }  // namespace

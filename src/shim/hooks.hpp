@@ -7,6 +7,7 @@
 #include "base/settings.hpp"
 #include "collective/request.hpp"
 #include "shim/abi.hpp"
+#include "shim/hooks/arrays.hpp"
 #include "trace/recorder.hpp"
 
 namespace stretto::shim {
@@ -21,11 +22,34 @@ struct Call {
 
 using collective::Kind;  // also their numbers in the record
 
-// collective.cpp. true: done. false: the wrapper calls PMPI. It counts both.
+// hooks/. true: done. false: the wrapper calls PMPI. It counts both.
 bool barrier(MPI_Comm comm, Call& call);
 bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call);
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call);
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call);
+bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call);
+bool exscan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call);
+bool reduce_scatter(const void* send, void* receive, Numbers counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call);
+bool reduce_scatter_block(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                          Call& call);
+bool gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+            MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call);
+bool scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+             MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call);
+bool allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+               MPI_Datatype receive_type, MPI_Comm comm, Call& call);
+bool alltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
+              MPI_Datatype receive_type, MPI_Comm comm, Call& call);
+bool gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, Numbers counts, Numbers displacements,
+             MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call);
+bool scatterv(const void* send, Numbers counts, Numbers displacements, MPI_Datatype send_type, void* receive,
+              MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call);
+bool allgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, Numbers counts,
+                Numbers displacements, MPI_Datatype receive_type, MPI_Comm comm, Call& call);
+bool alltoallv(const void* send, Numbers send_counts, Numbers send_displacements, MPI_Datatype send_type, void* receive,
+               Numbers receive_counts, Numbers receive_displacements, MPI_Datatype receive_type, MPI_Comm comm, Call& call);
+bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements, Types send_types, void* receive,
+               Numbers receive_counts, Numbers receive_displacements, Types receive_types, MPI_Comm comm, Call& call);
 
 // attach.cpp. attach: right after a successful MPI_Init or MPI_Init_thread; the record is open, its header knows the
 // world rank and size, and named_type and named_op work. detach: right before MPI_Finalize.

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/clock.hpp"
+#include "trace/record.hpp"
 
 namespace stretto::trace {
 
@@ -15,7 +16,7 @@ struct Stopwatch {
   uint64_t begin = 0;    // when the clock was first read in the present call; 0: not yet
   bool is_long = false;  // the present call takes long
   uint32_t calls = 0;
-  uint64_t typical[4] = {};  // what a short call of each kind took when last sampled; 0: none was
+  uint64_t typical[kinds] = {};  // what a short call of each kind took when last sampled; 0: none was
 };
 
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local Stopwatch stopwatch;

@@ -73,7 +73,7 @@ def _ip(*words: str) -> None:
 
 @dataclass
 class Network:
-    """`count` nodes n0, n1, ... on a bridge of the machine. rate: as tc's tbf has it, such as 1gbit; empty: as fast as it goes."""
+    """`count` nodes n0, n1, ... on a bridge of the machine. rate: as tc has it, such as 1gbit; empty: as fast as it goes."""
 
     count: int
     rate: str = ""
@@ -195,4 +195,3 @@ def launch(family: str, launcher: str, nodes: Network, ranks: list[int], program
         launcher, "-launcher", "ssh", "-launcher-exec", str(nodes.agent), "-localhost", "head", "-hosts", hosts, *order,
         "-n", total, "-genv", "UCX_NET_DEVICES", "eth0", *program,
     ]  # fmt: skip
-

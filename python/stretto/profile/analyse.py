@@ -63,7 +63,7 @@ ANALYSES = (
     Analysis("overlap", lambda f: overlap(f.overlap), "the traces hold no single calls", True),
     Analysis("requests", lambda f: requests(f.requests), "no nonblocking call was recorded", True),
     Analysis("buckets", lambda f: buckets(f.buckets), f"no floating-point sums of {LARGE >> 10} KiB or more were recorded", True),
-    Analysis("takeover", lambda f: takeover(f.job, f.cells, f.sized), "no Barrier, Bcast, Reduce or Allreduce was called"),
+    Analysis("takeover", lambda f: takeover(f.job, f.cells, f.sized), "no collective that Stretto takes over was called"),
 )
 
 

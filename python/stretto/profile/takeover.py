@@ -19,9 +19,10 @@ import polars as pl
 
 from stretto.profile.job import Job
 from stretto.profile_model import TABLES
+from stretto.record import KINDS
 
 NOT_JOINED = "MPI: not joined"  # also the reason where a profile leaves everything to MPI on purpose
-TAKEN = re.compile(r"MPI_(Barrier|Bcast|Reduce|Allreduce)(_c)?")  # the collectives that Stretto can take over
+TAKEN = re.compile(rf"MPI_({'|'.join(KINDS)})(_c)?")  # the collectives that Stretto can take over
 
 
 class Ratios:

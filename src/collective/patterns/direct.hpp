@@ -9,8 +9,6 @@
 
 namespace stretto::collective {
 
-inline constexpr int max_team = 128;  // ranks; bounds the tables below, which stand on the stack
-
 // What a rank publishes at the start of a direct collective.
 struct DirectFacts {
   transport::Window input, result;  // 0: no such buffer, or none that can be reached

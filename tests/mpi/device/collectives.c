@@ -121,9 +121,9 @@ static int* lay_out(const struct shape* s, int count, int who) {
   return values;
 }
 
-static void check(const struct shape* s, int count, const struct buffer* b, int who, const char* what) {
+static void check_values(const struct shape* s, int count, const struct buffer* b, const int* expected, const char* what) {
   size_t ints = (size_t)(count * s->extent);
-  int *expected = lay_out(s, count, who), *found = malloc(ints * sizeof(int));
+  int* found = malloc(ints * sizeof(int));
   read_back(b, found);
   expect(memcmp(expected, found, ints * sizeof(int)) == 0, what, count, b->place);
   if (b->place == DEVICE) {
@@ -131,8 +131,13 @@ static void check(const struct shape* s, int count, const struct buffer* b, int 
     expect(changed == 0 || changed == (size_t)(count * s->ints) * sizeof(int), "bytes in gaps were written", count, (int)changed);
   }
   expect(depth() == 0, "a context was left", depth(), 0);
-  free(expected);
   free(found);
+}
+
+static void check(const struct shape* s, int count, const struct buffer* b, int who, const char* what) {
+  int* expected = lay_out(s, count, who);
+  check_values(s, count, b, expected, what);
+  free(expected);
 }
 
 static enum place place_of(int mixture, int salt) {
@@ -174,6 +179,49 @@ static void reduce(const struct shape* s, int count, int mixture, int root, int 
   free(values);
 }
 
+/* Blocks of all ranks, one after the other; rank `only` alone, or everybody's own. */
+static int* lay_out_all(const struct shape* s, int count, int only) {
+  size_t block = (size_t)(count * s->extent);
+  int* all = malloc(block * (size_t)size * sizeof(int));
+  for (int r = 0; r < size; ++r) {
+    int* one = lay_out(s, count, only < 0 ? r : only);
+    memcpy(all + (size_t)r * block, one, block * sizeof(int));
+    free(one);
+  }
+  return all;
+}
+
+static void allgather(const struct shape* s, int count, int mixture, int in_place) {
+  int *values = lay_out(s, count, rank), *before = lay_out_all(s, count, rank), *after = lay_out_all(s, count, -1);
+  struct buffer in = make(place_of(mixture, 0), values, (size_t)(count * s->extent));
+  struct buffer out = make(place_of(mixture, 1), before, (size_t)(count * s->extent * size));
+  const void* send = in_place ? MPI_IN_PLACE : in.at;
+  int code = MPI_Allgather(send, count, s->type, out.at, count, s->type, MPI_COMM_WORLD);
+  expect(code == MPI_SUCCESS, "allgather failed", count, mixture);
+  check(s, count, &in, rank, "the input");
+  check_values(s, count * size, &out, after, "allgather");
+  drop(&in);
+  drop(&out);
+  free(values);
+  free(before);
+  free(after);
+}
+
+static void reduce_scatter(const struct shape* s, int count, int mixture) {
+  int *values = lay_out(s, count * size, rank), *before = lay_out(s, count, rank), *sums = lay_out(s, count * size, -1);
+  struct buffer in = make(place_of(mixture, 0), values, (size_t)(count * s->extent * size));
+  struct buffer out = make(place_of(mixture, 1), before, (size_t)(count * s->extent));
+  int code = MPI_Reduce_scatter_block(in.at, out.at, count, s->type, s->op, MPI_COMM_WORLD);
+  expect(code == MPI_SUCCESS, "reduce_scatter_block failed", count, mixture);
+  check(s, count * size, &in, rank, "the input");
+  check_values(s, count, &out, sums + (size_t)(rank * count * s->extent), "reduce_scatter_block");
+  drop(&in);
+  drop(&out);
+  free(values);
+  free(before);
+  free(sums);
+}
+
 static struct shape shapes[3];
 
 static void make_shapes(void) {
@@ -203,6 +251,8 @@ static void everything(void) {
         reduce(&shapes[s], count, mixture, root, k % 2);
         reduce(&shapes[s], count, mixture, -1, 0);
         reduce(&shapes[s], count, mixture, -1, 1);
+        allgather(&shapes[s], count, mixture, k % 2);
+        reduce_scatter(&shapes[s], count / 4 + 1, mixture);
       }
 }
 

@@ -105,7 +105,7 @@ void compare_bcast(Context& context) {
 }
 
 void compare_any(Context& context) {
-  switch (context.agreed.below(8)) {
+  switch (context.agreed.below(16)) {
     case 0:
       return compare_barrier(context);
     case 1:
@@ -114,8 +114,16 @@ void compare_any(Context& context) {
     case 3:
     case 4:
       return compare_reduce(context);
-    default:
+    case 5:
+    case 6:
+    case 7:
       return compare_allreduce(context);
+    case 8:
+    case 9:
+    case 10:
+      return compare_partial_reduction(context);
+    default:
+      return compare_blocks(context);
   }
 }
 

@@ -1,5 +1,5 @@
-// One collective through MPI_X (whatever is loaded before the MPI library) and through PMPI_X on copies of the same input,
-// the results compared on every rank.
+// One collective through MPI_X (whatever is loaded before the MPI library), compared on every rank with what PMPI_X makes of
+// copies of the same input, or with what can be known without.
 #pragma once
 #include <string>
 
@@ -35,8 +35,10 @@ void compare_barrier(Context& context);
 void compare_bcast(Context& context);
 void compare_reduce(Context& context);
 void compare_allreduce(Context& context);
+void compare_blocks(Context& context);             // Gather, Scatter, Allgather, Alltoall, and v and w forms
+void compare_partial_reduction(Context& context);  // Scan, Exscan, Reduce_scatter, Reduce_scatter_block
 
-// One of the four at random.
+// One of them at random.
 void compare_any(Context& context);
 
 // The counts of comparisons made and failed in this process; a failure has been described on standard error.

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "calls.hpp"
+#include "reduction.hpp"
 
 namespace differential {
 namespace {
@@ -28,54 +29,8 @@ int oracle(const void* send, void* receive, const Arguments& a) {
   return PMPI_Reduce(send, receive, int(a.count), a.type, a.op, a.root, a.comm);
 }
 
-struct Reduction {
-  Layout layout;
-  size_t count;
-  Operation op;
-  int root;  // -1: Allreduce
-  bool in_place, receives;
-  bool large, repeat, compare_ranks;
-  bool product() const { return op.handle == MPI_PROD; }
-  const BaseType& base() const { return *layout.leaves()[0].base; }
-};
-
-bool reducible(const BaseType& type) {
-  return type.family != Family::opaque;
-}
-
-Reduction with_predefined_op(Context& context) {
-  Random& random = context.agreed;
-  for (;;) {
-    const BaseType& base = base_types()[random.below(base_types().size())];
-    std::vector<Operation> ops = reducible(base) ? operations_on(base) : std::vector<Operation>{};
-    if (ops.empty()) continue;
-    return {Layout(base),
-            draw_elements(random, base, context.limits.largest),
-            ops[random.below(ops.size())],
-            -1,
-            false,
-            true,
-            false,
-            false,
-            false};
-  }
-}
-
-Reduction with_user_op(Context& context) {
-  Random& random = context.agreed;
-  const UserOperation& user = user_operations()[random.below(user_operations().size())];
-  const BaseType& base = base_type("MPI_UINT32_T");
-  int leaves = user.group * int(1 + random.below(6));
-  bool simple = !context.limits.derived || random.one_in(3);
-  Layout layout = user.group > 1 || !simple ? random_layout(random, base, leaves) : Layout(base);
-  if (simple && user.group > 1) layout = contiguous(Layout(base), leaves);
-  size_t elements = draw_elements(random, base, context.limits.largest / 4);
-  size_t count = elements / layout.leaves().size();
-  return {std::move(layout), count, user.operation, -1, false, true, false, false, false};
-}
-
 Reduction draw_reduction(Context& context, bool rooted) {
-  Reduction r = context.agreed.one_in(5) ? with_user_op(context) : with_predefined_op(context);
+  Reduction r = draw_operands(context);
   Random& random = context.agreed;
   if (rooted) r.root = int(random.below(uint64_t(context.size())));
   r.receives = !rooted || r.root == context.rank();
@@ -95,21 +50,6 @@ std::unique_ptr<Buffer> condition(Context& context, const Reduction& r, const Bu
   auto sums = std::make_unique<Buffer>(r.layout, r.count, 0);
   PMPI_Allreduce(magnitudes.data(), sums->data(), int(r.count), r.layout.type(), MPI_SUM, context.comm);
   return sums;
-}
-
-// Empty, or what is wrong with the value of some element.
-std::string wrong_value(const Context& context, const Buffer& result, const Buffer& oracle, const Buffer* scale) {
-  if (result.same_bytes(oracle)) return "";
-  double slack = context.size() <= 2 ? 0 : 2.0 * context.size();  // two ranks: one rounding, the same in any order
-  for (size_t i = 0; i < result.elements(); ++i) {
-    const BaseType& base = result.base(i);
-    bool same = true;
-    for (auto [offset, length] : base.significant)
-      same = same && std::equal(result.element(i) + offset, result.element(i) + offset + length, oracle.element(i) + offset);
-    if (!same && !base.close(result.element(i), oracle.element(i), scale ? scale->element(i) : nullptr, slack))
-      return "element " + std::to_string(i) + " is wrong";
-  }
-  return "";
 }
 
 void check_ranks_agree(Context& context, const Buffer& result, const std::string& call) {

@@ -1,3 +1,5 @@
+#include <vector>
+
 #include "communicators.hpp"
 #include "compare.hpp"
 #include "sections.hpp"
@@ -43,6 +45,11 @@ void on_intercommunicator(const Options& options) {
   count_comparison();
   if (told != (side == 1 ? 42 : 42 + rank)) report_failure(world, "Bcast");
   if (gathered != (root == MPI_ROOT ? expected : -1)) report_failure(world, "Reduce");
+
+  std::vector<long> theirs(size_t(remote), -1), expected_theirs(size_t(remote), 2 - side);
+  MPI_Allgather(&mine, 1, MPI_LONG, theirs.data(), 1, MPI_LONG, between);
+  count_comparison();
+  if (theirs != expected_theirs) report_failure(world, "Allgather");
   MPI_Comm_free(&between);
   MPI_Comm_free(&half);
 }
@@ -71,7 +78,41 @@ void with_wrong_arguments(const Options& options) {
        PMPI_Allreduce(&in, &out, 1, MPI_FLOAT, MPI_BAND, comm));
   same("reduce to nowhere", MPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm),
        PMPI_Reduce(&in, &out, 1, MPI_INT, MPI_SUM, -7, comm));
+  std::vector<int> all(size_t(size), 0), negative(size_t(size), -1);
+  same("negative block", MPI_Allgather(&in, -1, MPI_INT, all.data(), -1, MPI_INT, comm),
+       PMPI_Allgather(&in, -1, MPI_INT, all.data(), -1, MPI_INT, comm));
+  same("negative blocks", MPI_Reduce_scatter(all.data(), &out, negative.data(), MPI_INT, MPI_SUM, comm),
+       PMPI_Reduce_scatter(all.data(), &out, negative.data(), MPI_INT, MPI_SUM, comm));
+  same("gather to nowhere", MPI_Gather(&in, 1, MPI_INT, all.data(), 1, MPI_INT, size, comm),
+       PMPI_Gather(&in, 1, MPI_INT, all.data(), 1, MPI_INT, size, comm));
+  same("scan by no operation", MPI_Scan(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm),
+       PMPI_Scan(&in, &out, 1, MPI_INT, MPI_OP_NULL, comm));
+  same("blocks of no type", MPI_Alltoall(all.data(), 1, MPI_DATATYPE_NULL, all.data(), 1, MPI_INT, comm),
+       PMPI_Alltoall(all.data(), 1, MPI_DATATYPE_NULL, all.data(), 1, MPI_INT, comm));
   compare_any(context);  // and the communicator still works
+}
+
+// A sender gives more than the root has room for. Nobody hangs, and the root is told what MPI would tell it; where both are small
+// the communicator still works, and elsewhere another one does.
+void with_unequal_sizes(const Options& options) {
+  constexpr int many = 100000;
+  for (auto [sent, expected] : {std::pair{4, 1}, {many, 1}, {many, many / 2}, {1, many}}) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    Context context(comm, "unequal sizes", options.seed, sent + expected, {65536, options.derived});
+    std::vector<int> mine(size_t(many), context.rank()), all(size_t(many) * size_t(context.size()), -1);
+    int count = context.rank() == 0 ? expected : sent;
+    int code = MPI_Gather(mine.data(), count, MPI_INT, all.data(), expected, MPI_INT, 0, comm);
+    count_comparison();
+    if (context.rank() == 0 && context.size() > 1 && error_class(code) != MPI_ERR_TRUNCATE)
+      report_failure(context, "Gather of " + std::to_string(sent) + " into " + std::to_string(expected) + ": not told");
+    for (size_t r = 1; expected == 1 && r < size_t(context.size()); ++r)
+      if (context.rank() == 0 && all[r] != -1 && all[r] != int(r)) report_failure(context, "Gather wrote beside its room");
+    if (sent < many && expected < many) compare_any(context);
+    MPI_Comm_free(&comm);
+  }
+  Context context(MPI_COMM_WORLD, "after unequal sizes", options.seed, 0, {65536, options.derived});
+  compare_any(context);
 }
 
 }  // namespace
@@ -80,6 +121,7 @@ void passed_through(const Options& options) {
   on_single_ranks(options);
   on_intercommunicator(options);
   with_wrong_arguments(options);
+  with_unequal_sizes(options);
 }
 
 }  // namespace differential

@@ -93,15 +93,40 @@ static void numbers_are_right(void) {
   check_composition(out);
 }
 
-static void all_are_told(void) {
+/* Every rank gets the elements of all; and the composition of its own part. */
+static void blocks_are_right(void) {
+  int part = count / size;
+  fill(in);
+  fill(out);
+  int code = MPI_Allgather(in, part, pair, out, part, pair, MPI_COMM_WORLD);
+  expect(code == MPI_SUCCESS, "allgather failed", code, 0);
+  for (int i = 0; i < part * size * 5; ++i) {
+    int from = i / (part * 5), at = i % (part * 5);
+    if (out[i] == (i % 5 == 1 || i % 5 == 3 ? from + at % 11 + 1 : -1)) continue;
+    expect(0, "allgather at", i, out[i]);
+    break;
+  }
+  for (int i = 0; i < count * 5; ++i) out[i] = -1;
+  code = MPI_Reduce_scatter_block(in, out, part, pair, composition, MPI_COMM_WORLD);
+  expect(code == MPI_SUCCESS, "reduce_scatter_block failed", code, 0);
+  for (int i = 0; i < part; ++i) {
+    const int *v = out + 5 * i, e = i + rank * part;
+    if (v[1] == expected(e, 1) && v[3] == expected(e, 3) && v[0] == -1 && v[2] == -1 && v[4] == -1) continue;
+    expect(0, "reduce_scatter_block at", i, v[1]);
+    break;
+  }
+}
+
+static void all_are_told(int by_allgather) {
   MPI_Comm other;
   int one = 1, sum = 0, class = 0;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   fill(in);
-  int code = MPI_Allreduce(in, out, count, pair, composition, MPI_COMM_WORLD);
+  int code = by_allgather ? MPI_Allgather(in, count / size, pair, out, count / size, pair, MPI_COMM_WORLD)
+                          : MPI_Allreduce(in, out, count, pair, composition, MPI_COMM_WORLD);
   if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-  expect(code != MPI_SUCCESS && (class == MPI_ERR_NO_MEM) == (rank == 1), "allreduce", code, class);
+  expect(code != MPI_SUCCESS && (class == MPI_ERR_NO_MEM) == (rank == 1), "the call itself", code, class);
   expect(MPI_Bcast(in, 1, MPI_INT, 0, MPI_COMM_WORLD) != MPI_SUCCESS, "a bcast after it", 0, 0);
   expect(MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS, "a barrier after it", 0, 0);
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, other);
@@ -126,10 +151,12 @@ int main(int argc, char** argv) {
   int large = 0, sum = 0, everywhere = 0;
   MPI_Allreduce(&large, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 1) most = 20000;
-  if (argc > 1 && strcmp(argv[1], "told") == 0)
-    all_are_told();
-  else
+  if (argc > 1 && strcmp(argv[1], "told") == 0) {
+    all_are_told(argc > 2);
+  } else {
     numbers_are_right();
+    blocks_are_right();
+  }
   most = (size_t)-1;
   PMPI_Allreduce(&right, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   if (rank == 0 && everywhere) puts(argv[1]);

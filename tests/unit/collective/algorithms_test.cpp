@@ -1,4 +1,5 @@
-// Every row of the table of algorithms against a plain reference: random types, operations, counts, roots, in place or not.
+// Every row of the table of Barrier, Bcast, Reduce and Allreduce against a plain reference: random types, operations, counts,
+// roots, in place or not.
 #include "collective/algorithms.hpp"
 
 #include <gtest/gtest.h>
@@ -196,7 +197,14 @@ std::string title(const ::testing::TestParamInfo<int>& info) {
   return std::string(name(algorithms[info.param].kind)) + "_" + algorithms[info.param].name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryAlgorithm, ::testing::Range(0, algorithm_count), title);
+std::vector<int> rows() {
+  std::vector<int> found;
+  for (int i = 0; i < algorithm_count; ++i)
+    if (algorithms[i].kind <= Kind::allreduce) found.push_back(i);
+  return found;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryAlgorithm, ::testing::ValuesIn(rows()), title);
 
 TEST(Algorithms, HaveDistinctNamesPerKind) {
   std::set<std::string> seen;

@@ -85,7 +85,8 @@ TEST(Rules, ArenasAreACondition) {
 }
 
 TEST(Rules, NodesAreACondition) {
-  Rules rules = rules_of("allreduce nodes=3.. bytes=..4K leader\nallreduce slices\nallreduce nodes=2 rsa\nallreduce nodes=1.. mpi");
+  Rules rules =
+      rules_of("allreduce nodes=3.. bytes=..4K leader\nallreduce slices\nallreduce nodes=2 rsa\nallreduce nodes=1.. mpi");
   auto ask = [&](uint64_t bytes, int nodes) {
     Facts facts{Kind::allreduce, bytes, 8, false, Travel::direct};
     facts.nodes = nodes;
@@ -100,17 +101,17 @@ TEST(Rules, NodesAreACondition) {
 
 TEST(Rules, DefaultsCoverNodes) {
   Rules rules = rules_of(default_rules());
-  for (int k = 0; k < collective::kind_count; ++k) {
-    Facts facts{Kind(k), 8, 4, false, Travel::by_rules};
+  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce}) {
+    Facts facts{kind, 8, 4, false, Travel::by_rules};
     facts.nodes = 2;
-    EXPECT_TRUE(collective::spans_nodes(choose(rules, facts).algorithm)) << name(Kind(k));
+    EXPECT_TRUE(collective::spans_nodes(choose(rules, facts).algorithm)) << name(kind);
   }
 }
 
 TEST(Rules, PhasesInsideANodeAlwaysHaveAnAlgorithm) {
-  for (int k = 0; k < collective::kind_count; ++k) {
-    const collective::Algorithm& any = collective::algorithms[any_size_algorithm(Kind(k))];
-    EXPECT_EQ(any.kind, Kind(k));
+  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce}) {
+    const collective::Algorithm& any = collective::algorithms[any_size_algorithm(kind)];
+    EXPECT_EQ(any.kind, kind);
     EXPECT_EQ(any.max_bytes, collective::any_size);
   }
 }
@@ -132,8 +133,8 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
                                            Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce nodes=2.. slices", 1},
-                                           Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1}, Bad{"allreduce size=4 flat", 1},
-                                           Bad{"allreduce bytes=99999999999999999999 flat", 1}));
+                                           Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1},
+                                           Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {
   std::string text;

@@ -1,0 +1,105 @@
+#include "collective/patterns/prefix_reduce.hpp"
+
+#include <string.h>
+
+#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/rounds.hpp"
+
+namespace stretto::collective {
+namespace {
+
+// A user's function works in the output, where it must not find this rank's own contribution.
+bool own_must_move(const Request& request, Prefix prefix) {
+  return prefix == Prefix::with_own && request.op == kernels::Op::user && request.input == request.output;
+}
+
+// How many contributions rank r combines.
+int inputs_of(int r, Prefix prefix) {
+  return prefix == Prefix::with_own ? r + 1 : r;
+}
+
+void combine_prefix(const Request& request, const void* const* inputs, int p, void* out, size_t n) {
+  if (p > 1)
+    combine(request, inputs, p, out, n);
+  else if (p == 1 && inputs[0] != out)
+    kernels::copy(out, inputs[0], n * request.element);
+}
+
+class StagedPrefix {
+ public:
+  StagedPrefix(Team& team, const Request& request, Prefix prefix)
+      : team_(team),
+        request_(request),
+        rounds_(team, request),
+        prefix_(prefix),
+        own_moves_(own_must_move(request, prefix)),
+        stages_(team.rank + 1 < team.size || own_moves_) {}
+
+  Status run() {
+    if (team_.rank == 0 && !own_moves_) rounds_.drained_all();
+    STRETTO_TRY(stage(0));
+    for (uint32_t i = 0; i < rounds_.count(); ++i) {
+      STRETTO_TRY(stage(i + 1));
+      STRETTO_TRY(reduce(i));
+    }
+    return Status::good();
+  }
+
+ private:
+  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
+  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
+  const char* input(uint32_t i) const { return static_cast<const char*>(request_.input) + at(i); }
+
+  Status stage(uint32_t i) {
+    if (!stages_ || i >= rounds_.count()) return Status::good();
+    STRETTO_TRY(rounds_.free(i));
+    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
+    rounds_.filled(i);
+    return Status::good();
+  }
+
+  Status reduce(uint32_t i) {
+    const void** inputs = team_.pointers();
+    for (int r = 0; r < team_.rank; ++r) STRETTO_TRY(rounds_.wait_filled(r, i));
+    for (int r = 0; r < inputs_of(team_.rank, prefix_); ++r) {
+      inputs[r] = input(i);
+      if (r < team_.rank || own_moves_)
+        STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &inputs[r]));
+    }
+    void* out = static_cast<char*>(request_.output) + at(i);
+    combine_prefix(request_, inputs, inputs_of(team_.rank, prefix_), out, rounds_.range(i).size());
+    if (team_.rank > 0 || own_moves_) rounds_.drained(i);
+    return Status::good();
+  }
+
+  Team& team_;
+  const Request& request_;
+  Rounds rounds_;
+  const Prefix prefix_;
+  const bool own_moves_, stages_;
+};
+
+}  // namespace
+
+Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
+  const bool shows = team.rank + 1 < team.size, own_moves = own_must_move(request, prefix);
+  Exchange exchange(team);
+  void* deposited = nullptr;
+  if (shows || own_moves) {
+    STRETTO_TRY(exchange.claim(&deposited));
+    memcpy(deposited, request.input, request.bytes());
+  }
+  if (shows) exchange.post();
+  const void** inputs = team.pointers();
+  for (int r = 0; r < team.rank; ++r) STRETTO_TRY(exchange.read(r, &inputs[r]));
+  inputs[team.rank] = own_moves ? deposited : request.input;
+  combine_prefix(request, inputs, inputs_of(team.rank, prefix), request.output, request.count);
+  exchange.finish();
+  return Status::good();
+}
+
+Status prefix_staged(Team& team, const Request& request, Prefix prefix) {
+  return StagedPrefix(team, request, prefix).run();
+}
+
+}  // namespace stretto::collective

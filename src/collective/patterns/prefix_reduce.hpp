@@ -1,0 +1,20 @@
+// Prefix reductions: rank r gets the reduction of the contributions of ranks 0 to r (scan) or to r-1 (exscan).
+//
+// Each rank combines what it needs itself, in rank order, by the same fixed association as other reductions of so many ranks. No
+// chain: rank p-1 does not wait for p-1 steps one after the other.
+#pragma once
+#include "collective/patterns/combine.hpp"
+#include "collective/team.hpp"
+
+namespace stretto::collective {
+
+enum class Prefix : uint8_t { with_own, before_own };
+
+// One exchange. bytes() <= slot_payload.
+Status prefix_flat(Team& team, const Request& request, Prefix prefix);
+
+// Contributions are staged range by range; every rank reads those before it while the next range is staged. Bytes that rank r
+// loads and stores per byte of the vector: r loads, 1 store, besides 1 + 1 to stage.
+Status prefix_staged(Team& team, const Request& request, Prefix prefix);
+
+}  // namespace stretto::collective

@@ -1,0 +1,50 @@
+#include <string.h>
+
+#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/parcels.hpp"
+
+namespace stretto::collective {
+namespace {
+
+void deposit(char* to, Piece piece) {
+  if (piece.bytes > 0) memcpy(to, piece.data, piece.bytes);
+}
+
+// The label, then the piece for all, or those for each at equal distances.
+Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const Request& request, Route route) {
+  void* payload;
+  STRETTO_TRY(exchange.claim(&payload));
+  char* to = static_cast<char*>(payload) + sizeof(uint64_t);
+  size_t piece = route.each ? parcels.longest() : request.gives->bytes;
+  for (int r = 0; route.each && r < team.size; ++r)
+    if (parcels.gives_to(r)) deposit(to + size_t(r) * piece, request.gives[r]);
+  if (!route.each) deposit(to, *request.gives);
+  uint64_t label = label_of(request.kind, Form::flat, piece);
+  memcpy(payload, &label, sizeof label);
+  exchange.post();
+  return Status::good();
+}
+
+}  // namespace
+
+Status ship_flat(Team& team, const Request& request, Route route) {
+  Parcels parcels(team, request, route);
+  Exchange exchange(team);
+  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, parcels, request, route));
+  parcels.keep_own();
+  for (int k = 1; k < team.size; ++k) {
+    int r = (team.rank + k) % team.size;
+    if (!parcels.gets_from(r)) continue;
+    const void* payload;
+    uint64_t label;
+    STRETTO_TRY(exchange.read(r, &payload));
+    memcpy(&label, payload, sizeof label);
+    STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
+    size_t bytes = bytes_of(label), at = route.each ? size_t(team.rank) * bytes : 0;
+    parcels.receive(r, 0, static_cast<const char*>(payload) + sizeof label + at, bytes);
+  }
+  if (route.ends != Ends::all) exchange.finish();
+  return parcels.outcome();
+}
+
+}  // namespace stretto::collective

@@ -1,0 +1,160 @@
+#include "shim/hooks/blocks.hpp"
+
+namespace stretto::shim {
+
+using collective::Piece;
+
+bool Side::one(const void* data, MPI_Count count, MPI_Datatype type) {
+  shares_ = shared;
+  data_ = static_cast<const char*>(data);
+  count_ = count;
+  return count >= 0 && describe(type, &layout_);
+}
+
+bool Side::one_of(int only, const void* data, MPI_Count count, MPI_Datatype type) {
+  bool sensible = one(data, count, type);
+  shares_ = each;
+  only_ = only;
+  return sensible;
+}
+
+bool Side::equal(const void* data, MPI_Count count, MPI_Datatype type) {
+  bool sensible = one(data, count, type);
+  shares_ = each;
+  stacked_ = true;
+  return sensible;
+}
+
+bool Side::varying(const void* data, Numbers counts, Numbers displacements, MPI_Datatype type, int ranks) {
+  shares_ = each;
+  data_ = static_cast<const char*>(data);
+  counts_ = counts;
+  displacements_ = displacements;
+  return counts_make_sense(ranks) && describe(type, &layout_);
+}
+
+bool Side::mixed(const void* data, Numbers counts, Numbers displacements, Types types, int ranks, Layout* layouts) {
+  shares_ = each;
+  data_ = static_cast<const char*>(data);
+  counts_ = counts;
+  displacements_ = displacements;
+  layouts_ = layouts;
+  if (!types.present() || !counts_make_sense(ranks)) return false;
+  for (int r = 0; r < ranks; ++r)
+    if (!describe(types[r], &layouts[r])) return false;
+  return true;
+}
+
+void Side::block_of(const Side& other, int r) {
+  Buffer block = other.at(r);
+  shares_ = shared;
+  data_ = static_cast<const char*>(block.data);
+  count_ = MPI_Count(block.count);
+  layout_ = *block.layout;
+}
+
+bool Side::counts_make_sense(int ranks) const {
+  if (!counts_.present() || !displacements_.present()) return false;
+  for (int r = 0; r < ranks; ++r)
+    if (counts_[r] < 0) return false;
+  return true;
+}
+
+Buffer Side::at(int r) const {
+  const Layout& layout = layouts_ ? layouts_[r] : layout_;
+  if (only_ >= 0 && r != only_) return {nullptr, 0, &layout};
+  size_t count = size_t(counts_.present() ? counts_[r] : int64_t(count_));
+  ptrdiff_t distance = displacements_.present() ? ptrdiff_t(displacements_[r]) : stacked_ ? ptrdiff_t(r) * ptrdiff_t(count_) : 0;
+  return {data_ + distance * (layouts_ ? 1 : ptrdiff_t(layout.extent)), count, &layout};
+}
+
+namespace {
+
+// True: all pieces can be worked in where they are.
+bool list(const Side& side, int ranks, Piece* pieces) {
+  bool plain = true;
+  for (int r = 0; r < side.pieces(ranks); ++r) {
+    Buffer block = side.at(r);
+    pieces[r] = {const_cast<void*>(block.data), block.bytes()};
+    plain = plain && (pieces[r].bytes == 0 || block.usable());
+  }
+  return plain;
+}
+
+// A side of a call, and its pieces.
+struct Listed {
+  const Side& side;
+  const int count;
+  Piece* pieces;
+  const bool plain;
+};
+
+size_t bytes_of(const Listed& listed) {
+  size_t bytes = 0;
+  for (int r = 0; r < listed.count; ++r) bytes += listed.pieces[r].bytes;
+  return bytes;
+}
+
+// Lays the pieces into host memory, one after the other.
+char* move_to(char* room, const Listed& listed) {
+  for (int r = 0; r < listed.count; ++r) {
+    listed.pieces[r].data = room;
+    room += listed.pieces[r].bytes;
+  }
+  return room;
+}
+
+int load_pieces(const Listed& gives) {
+  for (int r = 0; r < gives.count; ++r)
+    if (gives.pieces[r].bytes > 0)
+      if (int code = load(gives.side.at(r), gives.pieces[r].data)) return code;
+  return MPI_SUCCESS;
+}
+
+// All but piece `kept`, which nothing has come into.
+int store_pieces(const Listed& gets, int kept) {
+  for (int r = 0; r < gets.count; ++r)
+    if (gets.pieces[r].bytes > 0 && r != kept)
+      if (int code = store(gets.side.at(r), gets.pieces[r].data)) return code;
+  return MPI_SUCCESS;
+}
+
+int take_room(const Listed& gives, const Listed& gets, Room& room, Communicator& communicator) {
+  size_t bytes = (gives.plain ? 0 : bytes_of(gives)) + (gets.plain ? 0 : bytes_of(gets));
+  if (!room.reserve(bytes, communicator)) return MPI_ERR_NO_MEM;
+  char* next = room.data();
+  if (!gives.plain) next = move_to(next, gives);
+  if (!gets.plain) move_to(next, gets);
+  return gives.plain ? MPI_SUCCESS : load_pieces(gives);
+}
+
+[[gnu::noinline, gnu::cold]] bool ship_packed(const Entry& entry, const Listed& gives, const Listed& gets, Request& request,
+                                              MPI_Comm comm, Call& call) {
+  if (!entry.prepare(request, comm, call)) return false;
+  if (call.code != MPI_SUCCESS) return true;
+  Room room;
+  if (int code = take_room(gives, gets, room, *entry.communicator)) {
+    entry.give_up(code, comm, call);
+    return true;
+  }
+  entry.finish(request, comm, call);
+  if (call.code != MPI_SUCCESS || gets.plain) return true;
+  int kept = gives.side.empty() ? entry.rank() : -1;  // the root in place
+  if (int code = store_pieces(gets, request.root == entry.rank() ? kept : -1)) call.code = raise(comm, code);
+  return true;
+}
+
+}  // namespace
+
+bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& request, MPI_Comm comm, Call& call) {
+  Piece given[collective::max_team], got[collective::max_team];
+  const bool plain_gives = list(gives, entry.size(), given), plain_gets = list(gets, entry.size(), got);
+  request.gives = gives.empty() ? nullptr : given;
+  request.gets = gets.empty() ? nullptr : got;
+  for (int r = 0; r < gives.pieces(entry.size()); ++r) call.bytes += given[r].bytes;
+  if (plain_gives && plain_gets) return entry.run(request, comm, call);
+  const Listed from{gives, gives.pieces(entry.size()), given, plain_gives}, to{gets, gets.pieces(entry.size()), got, plain_gets};
+  return ship_packed(entry, from, to, request, comm, call);
+}
+
+}  // namespace stretto::shim

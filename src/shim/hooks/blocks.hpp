@@ -1,0 +1,45 @@
+// The buffers of a collective that moves blocks: what a rank gives, and where it gets what others give.
+#pragma once
+#include "shim/hooks/arrays.hpp"
+#include "shim/hooks/entry.hpp"
+#include "shim/staging.hpp"
+
+namespace stretto::shim {
+
+// One side of a call. Its describing functions return whether MPI's arguments make sense.
+class Side {
+ public:
+  // One block, the same for all ranks (given), or from or to `only` that rank.
+  bool one(const void* data, MPI_Count count, MPI_Datatype type);
+  bool one_of(int only, const void* data, MPI_Count count, MPI_Datatype type);
+  // A block of equal size for each rank, one after the other.
+  bool equal(const void* data, MPI_Count count, MPI_Datatype type);
+  // Blocks of any size at any distance, in elements; and in bytes, of any types, for which `layouts` gives room.
+  bool varying(const void* data, Numbers counts, Numbers displacements, MPI_Datatype type, int ranks);
+  bool mixed(const void* data, Numbers counts, Numbers displacements, Types types, int ranks, Layout* layouts);
+  // The block of another side that stands at place r: what is given in place.
+  void block_of(const Side& other, int r);
+
+  bool empty() const { return shares_ == none; }
+  int pieces(int ranks) const { return shares_ == none ? 0 : shares_ == shared ? 1 : ranks; }
+  size_t block() const { return size_t(count_) * layout_.size; }  // of one() and equal()
+  Buffer at(int r) const;
+
+ private:
+  bool counts_make_sense(int ranks) const;
+
+  enum : uint8_t { none, shared, each } shares_ = none;
+  int only_ = -1;
+  bool stacked_ = false;  // blocks stand one after the other
+  const char* data_ = nullptr;
+  MPI_Count count_ = 0;
+  Numbers counts_, displacements_;
+  Layout layout_;
+  const Layout* layouts_ = nullptr;
+};
+
+// Runs a request of which only the pieces are missing. Blocks that algorithms cannot work in travel through host memory of the
+// call.
+bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& request, MPI_Comm comm, Call& call);
+
+}  // namespace stretto::shim

@@ -1,0 +1,93 @@
+#include "shim/hooks/entry.hpp"
+
+#include <new>
+
+#include "base/log.hpp"
+#include "shim/mpi.hpp"
+#include "shim/nodes.hpp"
+#include "trace/stopwatch.hpp"
+
+namespace stretto::shim {
+namespace {
+
+// members[r]: the job's member that is rank r; many_nodes, for all ranks alike, where some are not on this node.
+Reason members_of(MPI_Comm comm, int size, int* members) {
+  Context& c = context();
+  if (size > c.job.local_size()) return Reason::many_nodes;
+  if (size > collective::max_team) return Reason::many_ranks;
+  int ranks[collective::max_team], world_ranks[collective::max_team];
+  for (int r = 0; r < size; ++r) ranks[r] = r;
+  MPI_Group group;
+  if (mpi().Comm_group(comm, &group) != MPI_SUCCESS) return Reason::invalid_arguments;
+  int code = mpi().Group_translate_ranks(group, size, ranks, c.world_group, world_ranks);
+  mpi().Group_free(&group);
+  if (code != MPI_SUCCESS) return Reason::invalid_arguments;
+  for (int r = 0; r < size; ++r) {
+    members[r] = c.job.member_of(world_ranks[r]);
+    if (members[r] < 0) return Reason::many_nodes;
+  }
+  return Reason::none;
+}
+
+// The first collective on a communicator. All its ranks come here, and come to the same answer.
+Communicator* make(MPI_Comm comm) {
+  Context& c = context();
+  int inter = 0, size = 0, rank = 0, members[collective::max_team];
+  mpi().Comm_test_inter(comm, &inter);
+  if (inter) return new (std::nothrow) Communicator(Reason::intercommunicator);
+  mpi().Comm_size(comm, &size);
+  mpi().Comm_rank(comm, &rank);
+  if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
+  Reason reason = members_of(comm, size, members);
+  if (reason == Reason::many_nodes) return make_across_nodes(comm, size, rank);
+  if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
+  return Communicator::create(c.job, c.policy, members, size, rank, &comm);
+}
+
+}  // namespace
+
+__attribute__((tls_model("initial-exec"))) constinit thread_local Remembered remembered[remembered_slots];
+
+Communicator* look_up(MPI_Comm comm) {
+  Context& c = context();
+  Communicator* communicator = nullptr;
+  int found = 0;
+  if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
+  if (found) return communicator;
+  trace::takes_long();
+  communicator = make(comm);
+  if (communicator == nullptr) communicator = c.without_memory;
+  mpi().Comm_set_attr(comm, c.keyval, communicator);
+  return communicator;
+}
+
+void Entry::finish(const Request& request, MPI_Comm comm, Call& call) const {
+  Status status = communicator->execute(request, int(call.algorithm));
+  if (!status.ok()) call.code = report(status, comm);
+}
+
+void Entry::give_up(int code, MPI_Comm comm, Call& call) const {
+  if (communicator->spans_nodes()) {
+    log(Level::error, "this rank cannot take part in a collective over several nodes: ending the job");
+    return end_job(comm, call.code = code);
+  }
+  communicator->abandon();
+  log(Level::error, "this rank cannot take part in a collective (%s): all collectives on this communicator fail from now on",
+      code == MPI_ERR_NO_MEM ? "no memory" : "its buffers cannot be read");
+  call.code = raise(comm, code);
+}
+
+// What MPI says of messages that are too long it says of all calls that do not match.
+int Entry::report(const Status& status, MPI_Comm comm) {
+  bool mismatch = status.code == Code::truncated || status.code == Code::disagreed;
+  log(Level::error, "%s (rank %d of the communicator) in a collective: raising %s", status.what, status.detail,
+      mismatch ? "MPI_ERR_TRUNCATE" : "MPI_ERR_OTHER");
+  return raise(comm, mismatch ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER);
+}
+
+int raise(MPI_Comm comm, int code) {
+  mpi().Comm_call_errhandler(comm, code);
+  return code;
+}
+
+}  // namespace stretto::shim

@@ -1,0 +1,99 @@
+// How a hook comes to its communicator and tells its outcome. A hook is a function of the call's arguments alone: nothing of it
+// is kept from one wait to the next but on its stack.
+#pragma once
+#include "collective/request.hpp"
+#include "shim/context.hpp"
+#include "shim/hooks.hpp"
+
+namespace stretto::shim {
+
+using collective::Request;
+using engine::Communicator;
+using select::Reason;
+
+template <class Handle>
+uintptr_t key_of_communicator(Handle comm) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return reinterpret_cast<uintptr_t>(comm);
+  else
+    return uintptr_t(comm);
+}
+
+// What this thread remembers of handles. Valid while no communicator has been freed since.
+struct Remembered {
+  uintptr_t key = 0;
+  uint64_t generation = 0;
+  Communicator* communicator = nullptr;
+};
+inline constexpr size_t remembered_slots = 16;
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local Remembered remembered[remembered_slots];
+
+// Looks a communicator up, or makes its state. Null: nothing can be said of this handle; MPI reports what is wrong with it.
+Communicator* look_up(MPI_Comm comm);
+
+inline Communicator* find(MPI_Comm comm) {
+  uintptr_t key = key_of_communicator(comm);
+  uint64_t generation = context().generation.load(std::memory_order_acquire);
+  Remembered& slot = remembered[(key ^ (key >> 8)) % remembered_slots];
+  if (slot.key == key && slot.generation == generation) return slot.communicator;
+  if (comm == comm_null() || key == 0) return nullptr;
+  Communicator* communicator = look_up(comm);
+  if (communicator != nullptr) remembered[(key ^ (key >> 8)) % remembered_slots] = {key, generation, communicator};
+  return communicator;
+}
+
+inline bool decline(Call& call, Reason reason) {
+  call.reason = uint32_t(reason);
+  return false;
+}
+
+inline bool done_with_nothing(Call& call) {
+  call.code = MPI_SUCCESS;
+  return true;
+}
+
+// One call on its way: everything a hook needs before its buffers are looked at.
+struct Entry {
+  Communicator* communicator = nullptr;
+
+  // False: declined, the call says why.
+  bool admit(MPI_Comm comm, Call& call) {
+    if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
+    communicator = find(comm);
+    if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
+    return communicator->reason() == Reason::none || decline(call, communicator->reason());
+  }
+  // The same where communicators that span nodes are welcome too.
+  bool admit_anywhere(MPI_Comm comm, Call& call) {
+    return admit(comm, call) || (communicator != nullptr && communicator->spans_nodes() && !communicator->declines());
+  }
+
+  bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
+  int rank() const { return communicator->rank(); }
+  int size() const { return communicator->size(); }
+
+  // Runs the request. False: declined. True: call.code is set.
+  bool run(const Request& request, MPI_Comm comm, Call& call) const { return tell(communicator->run(request), comm, call); }
+
+  // The same in two steps: when prepare() has said true and call.code is MPI_SUCCESS, finish() or give_up() must follow.
+  bool prepare(const Request& request, MPI_Comm comm, Call& call) const {
+    return tell(communicator->prepare(request), comm, call);
+  }
+  void finish(const Request& request, MPI_Comm comm, Call& call) const;
+  void give_up(int code, MPI_Comm comm, Call& call) const;
+
+ private:
+  bool tell(const engine::Outcome& outcome, MPI_Comm comm, Call& call) const {
+    if (outcome.algorithm < 0) return decline(call, outcome.reason);
+    call.code = MPI_SUCCESS;
+    call.algorithm = uint32_t(outcome.algorithm);
+    if (!outcome.status.ok()) call.code = report(outcome.status, comm);
+    return true;
+  }
+  static int report(const Status& status, MPI_Comm comm);
+};
+
+// Calls the communicator's error handler; returns the code.
+int raise(MPI_Comm comm, int code);
+
+}  // namespace stretto::shim

@@ -1,0 +1,328 @@
+// Every row of the table that only moves bytes, against what was to be sent: random sizes, roots, places, in place or not.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+
+#include "collective/algorithms.hpp"
+#include "team_of_threads.hpp"
+
+namespace stretto::collective {
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+constexpr size_t gap = 16;
+constexpr unsigned char filler = 0xa5;
+
+bool is_shipment(Kind kind) {
+  return kind >= Kind::gather && kind <= Kind::alltoallw;
+}
+bool gathers(Kind kind) {
+  return kind == Kind::gather || kind == Kind::gatherv;
+}
+bool scatters(Kind kind) {
+  return kind == Kind::scatter || kind == Kind::scatterv;
+}
+bool gives_each(Kind kind) {
+  return scatters(kind) || kind == Kind::alltoall || kind == Kind::alltoallv || kind == Kind::alltoallw;
+}
+bool varies(Kind kind) {
+  return kind >= Kind::gatherv;
+}
+
+// Who gives how much to whom, and what.
+struct Plan {
+  Kind kind;
+  int ranks, root;
+  std::vector<std::vector<Bytes>> message;  // [from][to]
+  std::vector<bool> in_place;
+
+  bool gives(int r) const { return gathers(kind) || !scatters(kind) || r == root; }
+  bool gets(int r) const { return scatters(kind) || !gathers(kind) || r == root; }
+};
+
+Bytes random_bytes(std::mt19937& random, size_t n) {
+  Bytes bytes(n);
+  for (unsigned char& b : bytes) b = (unsigned char)random();
+  return bytes;
+}
+
+// A rank's memory: pieces with gaps around them.
+class Pieces {
+ public:
+  explicit Pieces(const std::vector<size_t>& sizes) {
+    size_t bytes = gap;
+    for (size_t n : sizes) bytes += n + gap;
+    memory_.assign(bytes, filler);
+    size_t at = gap;
+    for (size_t n : sizes) {
+      list_.push_back({memory_.data() + at, n});
+      at += n + gap;
+    }
+  }
+  Pieces(Pieces&&) = default;
+  std::vector<Piece>& list() { return list_; }
+  void set(size_t i, const Bytes& bytes) {
+    if (!bytes.empty()) std::memcpy(list_[i].data, bytes.data(), bytes.size());
+  }
+  Bytes get(size_t i) const {
+    auto* data = static_cast<unsigned char*>(list_[i].data);
+    return Bytes(data, data + list_[i].bytes);
+  }
+  bool gaps_intact() const {
+    const unsigned char* from = memory_.data();
+    for (const Piece& piece : list_) {
+      auto* begin = static_cast<const unsigned char*>(piece.data);
+      if (std::count(from, begin, filler) != begin - from) return false;
+      from = begin + piece.bytes;
+    }
+    return size_t(std::count(from, memory_.data() + memory_.size(), filler)) == size_t(memory_.data() + memory_.size() - from);
+  }
+
+ private:
+  Bytes memory_;
+  std::vector<Piece> list_;
+};
+
+// One rank's part in a plan.
+class Part {
+ public:
+  Part(const Plan& plan, int rank) : plan_(plan), rank_(rank), given_(sizes_given()), got_(sizes_got()) {
+    for (size_t i = 0; i < given_.list().size(); ++i) given_.set(i, sent(gives_each(plan.kind) ? int(i) : 0));
+    if (in_place()) put_in_place();
+  }
+
+  Request request() {
+    Request request;
+    request.kind = plan_.kind;
+    request.root = plan_.root;
+    request.count = selection_bytes();
+    if (plan_.gives(rank_)) request.gives = gives_.empty() ? given_.list().data() : gives_.data();
+    if (plan_.gets(rank_)) request.gets = got_.list().data();
+    if (in_place() && gathers(plan_.kind)) request.gives = nullptr;
+    if (in_place() && scatters(plan_.kind)) request.gets = nullptr;
+    return request;
+  }
+
+  bool right() const {
+    if (!given_.gaps_intact() || !got_.gaps_intact()) return false;
+    for (int r = 0; plan_.gets(rank_) && r < plan_.ranks; ++r) {
+      if ((in_place() && scatters(plan_.kind)) || !plan_.gives(r)) continue;
+      if (got_.get(size_t(r)) != plan_.message[size_t(r)][size_t(rank_)]) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool rooted() const { return gathers(plan_.kind) || scatters(plan_.kind); }
+  bool in_place() const { return plan_.in_place[size_t(rank_)] && (!rooted() || rank_ == plan_.root); }
+  const Bytes& sent(int to) const { return plan_.message[size_t(rank_)][size_t(to)]; }
+  size_t got_bytes(int from) const { return plan_.gives(from) ? plan_.message[size_t(from)][size_t(rank_)].size() : 0; }
+
+  std::vector<size_t> sizes_given() const {
+    std::vector<size_t> sizes;
+    for (int r = 0; plan_.gives(rank_) && r < (gives_each(plan_.kind) ? plan_.ranks : 1); ++r) sizes.push_back(sent(r).size());
+    return sizes;
+  }
+  std::vector<size_t> sizes_got() const {
+    std::vector<size_t> sizes;
+    for (int r = 0; plan_.gets(rank_) && r < plan_.ranks; ++r) sizes.push_back(got_bytes(r));
+    return sizes;
+  }
+
+  void put_in_place() {
+    if (gathers(plan_.kind)) return got_.set(size_t(rank_), sent(rank_));
+    if (scatters(plan_.kind)) return;
+    if (!gives_each(plan_.kind)) {
+      got_.set(size_t(rank_), sent(0));
+      gives_ = {got_.list()[size_t(rank_)]};
+      return;
+    }
+    for (int r = 0; r < plan_.ranks; ++r) got_.set(size_t(r), sent(r));
+    gives_ = got_.list();
+  }
+
+  // As the hooks count it: see Request.
+  size_t selection_bytes() const {
+    if (plan_.kind == Kind::allgatherv) {
+      size_t most = 0;
+      for (int r = 0; r < plan_.ranks; ++r) most = std::max(most, got_bytes(r));
+      return most;
+    }
+    if (varies(plan_.kind)) return 0;
+    size_t block = plan_.message[0][0].size();
+    return gives_each(plan_.kind) ? block * size_t(plan_.ranks) : block;
+  }
+
+  const Plan& plan_;
+  const int rank_;
+  Pieces given_;
+  Pieces got_;
+  std::vector<Piece> gives_;  // where they are not given_'s
+};
+
+class EveryShipment : public ::testing::TestWithParam<int> {
+ protected:
+  const Algorithm& row() const { return algorithms[GetParam()]; }
+
+  size_t random_size(int ranks) {
+    size_t limit = row().max_bytes == any_size ? 30000 : row().max_bytes / size_t(gives_each(row().kind) ? ranks : 1);
+    if (random_() % 8 == 0) return 0;
+    return random_() % (random_() % 2 ? std::min<size_t>(limit, 70) + 1 : limit + 1);
+  }
+
+  Plan random_plan(int ranks) {
+    Plan plan{row().kind, ranks, int(random_() % unsigned(ranks)), {}, {}};
+    size_t block = random_size(ranks), n = size_t(ranks);
+    std::vector<std::vector<size_t>> sizes(n, std::vector<size_t>(n, block));
+    for (size_t from = 0; varies(row().kind) && from < n; ++from) {
+      size_t one = random_size(ranks);
+      for (size_t to = 0; to < n; ++to) sizes[from][to] = gives_each(row().kind) ? random_size(ranks) : one;
+    }
+    const bool symmetric = random_() % 2;  // in place what is sent is as long as what is received
+    for (size_t from = 0; symmetric && gives_each(row().kind) && from < n; ++from)
+      for (size_t to = 0; to < from; ++to) sizes[from][to] = sizes[to][from];
+    for (size_t from = 0; from < n; ++from) {
+      Bytes same = random_bytes(random_, sizes[from][0]);
+      plan.message.emplace_back();
+      for (size_t to = 0; to < n; ++to)
+        plan.message[from].push_back(gives_each(row().kind) ? random_bytes(random_, sizes[from][to]) : same);
+      bool may = !gives_each(row().kind) || scatters(row().kind) || symmetric || !varies(row().kind);
+      plan.in_place.push_back(may && random_() % 2);
+    }
+    return plan;
+  }
+
+  void run_random(TeamOfThreads& threads, int calls) {
+    for (int i = 0; i < calls; ++i) {
+      Plan plan = random_plan(threads.size());
+      std::vector<std::unique_ptr<Part>> parts;
+      for (int r = 0; r < threads.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
+      threads.run([&](Team& team) { return row().run(team, parts[size_t(team.rank)]->request()); });
+      for (int r = 0; r < threads.size(); ++r)
+        if (!parts[size_t(r)]->right()) ADD_FAILURE() << "rank " << r << " of " << threads.size() << ", call " << i;
+    }
+  }
+
+  std::mt19937 random_{20261122};
+};
+
+TEST_P(EveryShipment, DeliversWhatWasSent) {
+  for (int ranks : {1, 2, 3, 4, 5, 8}) {
+    TeamOfThreads threads(ranks);
+    run_random(threads, 15);
+  }
+}
+
+TEST_P(EveryShipment, WithoutReachingPeers) {
+  TeamOptions options;
+  options.direct = false;
+  TeamOfThreads threads(3, options);
+  run_random(threads, 10);
+}
+
+TEST_P(EveryShipment, PassesTheEndOf32Bits) {
+  TeamOptions options;
+  options.first_number = UINT32_MAX - 20;
+  TeamOfThreads threads(3, options);
+  run_random(threads, 20);
+}
+
+TEST_P(EveryShipment, SleepsAndWakes) {
+  TeamOptions options;
+  options.policy = {1, 0, 0, true};
+  TeamOfThreads threads(4, options);
+  run_random(threads, 10);
+}
+
+TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
+  for (uint64_t cut : {0, 1, 2}) {
+    TeamOptions options;
+    options.faults = [cut](int rank) {
+      transport::Faults faults;
+      if (rank == 1) faults.cut_after = cut;
+      return faults;
+    };
+    TeamOfThreads threads(3, options);
+    run_random(threads, 6);
+  }
+}
+
+// Calls follow one another without a barrier, and one rank is slow: nobody's data may be overwritten before it has been read.
+TEST_P(EveryShipment, HoldsBackWhoeverRunsAhead) {
+  constexpr int ranks = 3, calls = 40;
+  TeamOfThreads threads(ranks);
+  std::vector<Plan> plans;
+  for (int i = 0; i < calls; ++i) plans.push_back(random_plan(ranks));
+  threads.run([&](Team& team) {
+    for (int i = 0; i < calls; ++i) {
+      Part part(plans[size_t(i)], team.rank);
+      if (team.rank == 2) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      STRETTO_TRY(row().run(team, part.request()));
+      if (!part.right()) return invalid("wrong bytes", i);
+    }
+    return Status::good();
+  });
+}
+
+// One sender gives more than the others reckon with: the receiver has the beginning, and knows; the next call is right.
+TEST_P(EveryShipment, TruncatesWhatIsTooLong) {
+  bool known_staged = row().needs_stage && !varies(row().kind);
+  if (known_staged || row().kind == Kind::allgatherv || (gives_each(row().kind) && !varies(row().kind))) return;
+  constexpr int ranks = 3;
+  TeamOfThreads threads(ranks);
+  for (size_t size : {40, 9000}) {
+    if (size > row().max_bytes) continue;
+    Plan plan{row().kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+    std::vector<std::unique_ptr<Part>> parts;
+    for (int r = 0; r < ranks; ++r) parts.push_back(std::make_unique<Part>(plan, r));
+    const int victim = gathers(row().kind) || !scatters(row().kind) ? 0 : 1;
+    const size_t from = victim == 0 ? 1 : 0;
+    threads.run([&](Team& team) {
+      Request request = parts[size_t(team.rank)]->request();
+      std::vector<Piece> rooms;
+      if (team.rank == victim) {
+        rooms.assign(request.gets, request.gets + ranks);
+        rooms[from].bytes -= 7;
+        request.gets = rooms.data();
+      }
+      Status status = row().run(team, request);
+      if (team.rank != victim) return status;
+      return status.code == Code::truncated ? Status::good() : invalid("not truncated", int(status.code));
+    });
+    run_random(threads, 2);
+  }
+}
+
+std::string title(const ::testing::TestParamInfo<int>& info) {
+  return std::string(name(algorithms[info.param].kind)) + "_" + algorithms[info.param].name;
+}
+
+std::vector<int> shipments() {
+  std::vector<int> rows;
+  for (int i = 0; i < algorithm_count; ++i)
+    if (is_shipment(algorithms[i].kind)) rows.push_back(i);
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryShipment, ::testing::ValuesIn(shipments()), title);
+
+// Ranks that call different collectives must not hang.
+TEST(Shipment, OfDifferentCallsIsNoticed) {
+  TeamOfThreads threads(2);
+  threads.run([&](Team& team) {
+    char from[2][8] = {}, to[2][8];
+    Piece gives[2] = {{from[0], 8}, {from[1], 8}}, gets[2] = {{to[0], 8}, {to[1], 8}};
+    Request request;
+    request.kind = team.rank == 0 ? Kind::allgather : Kind::alltoall;
+    request.gives = gives;
+    request.gets = gets;
+    Status status = ship_flat(team, request, team.rank == 0 ? allgather_route : alltoall_route);
+    return status.code == Code::disagreed ? Status::good() : invalid("not noticed", int(status.code));
+  });
+}
+
+}  // namespace
+}  // namespace stretto::collective
