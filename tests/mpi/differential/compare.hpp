@@ -11,6 +11,7 @@ namespace differential {
 struct Limits {
   size_t largest;       // bytes of the biggest buffer
   bool derived = true;  // derived types too
+  bool all = true;      // more collectives than Barrier, Bcast, Reduce and Allreduce
 };
 
 // What the ranks of one communicator share while a sequence runs. `agreed` draws alike on all of them, `own` does not.

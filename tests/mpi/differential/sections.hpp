@@ -12,6 +12,7 @@ struct Options {
   int live = 3000;  // communicators alive at once
   int threads = 3;
   bool derived = true;  // reduce derived types too
+  bool all = true;      // more collectives than Barrier, Bcast, Reduce and Allreduce
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.
