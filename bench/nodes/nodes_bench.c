@@ -24,16 +24,16 @@ static double now(void) {
 static double bytes_out(void) {
   char line[512];
   double sent = 0;
-  FILE *file = fopen("/proc/self/net/dev", "r");
+  FILE* file = fopen("/proc/self/net/dev", "r");
   while (file && fgets(line, sizeof line, file)) {
-    char *at = strstr(line, "eth0:");
+    char* at = strstr(line, "eth0:");
     if (at) sscanf(at + 5, "%*f %*f %*f %*f %*f %*f %*f %*f %lf", &sent);
   }
   if (file) fclose(file);
   return sent;
 }
 
-static void call(const char *operation, int accelerated, int count) {
+static void call(const char* operation, int accelerated, int count) {
   if (strcmp(operation, "allreduce") == 0) {
     (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   } else if (strcmp(operation, "reduce") == 0) {
@@ -46,7 +46,7 @@ static void call(const char *operation, int accelerated, int count) {
 }
 
 /* Microseconds from the last arrival to the last exit. */
-static double timed(const char *operation, int accelerated, int count) {
+static double timed(const char* operation, int accelerated, int count) {
   double mine[2], all[2];
   PMPI_Barrier(MPI_COMM_WORLD);
   mine[0] = now();
@@ -56,13 +56,13 @@ static double timed(const char *operation, int accelerated, int count) {
   return all[1] - all[0];
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
+static int by_value(const void* a, const void* b) {
+  double x = *(const double*)a, y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
 /* What leaves the busiest node in one call, measured over several without anything in between. */
-static double traffic(const char *operation, int accelerated, int count) {
+static double traffic(const char* operation, int accelerated, int count) {
   const int calls = 4;
   double mine, most;
   PMPI_Barrier(MPI_COMM_WORLD);
@@ -77,9 +77,9 @@ static double traffic(const char *operation, int accelerated, int count) {
   return most;
 }
 
-static void measure(const char *operation, size_t bytes, int repeats) {
+static void measure(const char* operation, size_t bytes, int repeats) {
   static double times[2][most_repeats];
-  const char *const sides[2] = {"mpi", "stretto"};
+  const char* const sides[2] = {"mpi", "stretto"};
   int count = (int)(bytes / sizeof(float));
   for (int i = 0; i < 2; ++i) call(operation, i, count);
   for (int i = 0; i < repeats; ++i)
@@ -93,7 +93,7 @@ static void measure(const char *operation, size_t bytes, int repeats) {
   if (rank == 0) fflush(stdout);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -44,7 +44,8 @@ constexpr SettingRow rows[] = {
      "order of reductions: by rank alone, with the same bits in every run; the ranks of each domain first where that is faster; or as they arrive"},
     {"STRETTO_READERS", "count", "4", "most ranks that read one rank's buffer at a time by cross-memory attach; 0: no limit"},
     {"STRETTO_NODES", "off|auto|promised", "auto",
-     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs Stretto"},
+     "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs "
+     "Stretto"},
     {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
     {"STRETTO_PROGRESS", "calls|thread", "calls",
      "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread "

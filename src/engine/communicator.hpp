@@ -13,9 +13,9 @@ namespace stretto::engine {
 
 // What the engine needs of the MPI library, for the communicator that is being made.
 struct Host {
-  void (*progress)(void*) = nullptr;                               // drives outstanding communication
-  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;  // from rank 0 to all ranks of `comm`
-  bool (*all)(void* comm, bool own) = nullptr;                     // whether `own` is true on every rank of `comm`
+  void (*progress)(void*) = nullptr;                                // drives outstanding communication
+  bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;   // from rank 0 to all ranks of `comm`
+  bool (*all)(void* comm, bool own) = nullptr;                      // whether `own` is true on every rank of `comm`
   bool (*least)(void* comm, int64_t* values, int count) = nullptr;  // each the least that a rank of `comm` has
 };
 
@@ -65,7 +65,7 @@ class Communicator {
 
   select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
   bool spans_nodes() const { return across_ != nullptr; }
-  bool declines() const { return reason() != select::Reason::none && !across_; }
+  bool declines() const { return reason() != (across_ ? select::Reason::many_nodes : select::Reason::none); }
   int rank() const { return rank_; }  // of one that does not decline
   int size() const { return size_; }
 

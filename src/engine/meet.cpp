@@ -49,9 +49,10 @@ Nodes Job::ask_nodes(bool joined) {
   const size_t bytes = 512 + digits * size_t(place_.local_size);
   std::unique_ptr<char[]> line(new (std::nothrow) char[bytes]);
   if (!line) return Nodes::unreachable;
-  int length = snprintf(line.get(), 400, "meet %.64s %.128s %llx %d %llx %llu ", settings_.job, launch_name(),
-                        static_cast<unsigned long long>(now_ns() ^ (uint64_t(getpid()) << 40)), place_.world_size,
-                        static_cast<unsigned long long>(fingerprint_), static_cast<unsigned long long>(settings_.join_timeout_ms));
+  int length =
+      snprintf(line.get(), 400, "meet %.64s %.128s %llx %d %llx %llu ", settings_.job, launch_name(),
+               static_cast<unsigned long long>(now_ns() ^ (uint64_t(getpid()) << 40)), place_.world_size,
+               static_cast<unsigned long long>(fingerprint_), static_cast<unsigned long long>(settings_.join_timeout_ms));
   size_t at = size_t(std::min(length, 399));
   for (int i = 0; joined && i < place_.local_size; ++i)
     at += size_t(snprintf(&line[at], digits, "%s%d", i ? "," : "", header_->members[i].world_rank));

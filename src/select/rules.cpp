@@ -236,9 +236,13 @@ const char* default_rules() {
          "exscan     bytes=..1072          flat\n"
          "exscan                           staged\n"
          "barrier    nodes=2..             leader\n"
-         "bcast      nodes=2..             leader\n"
-         "reduce     nodes=2..             rsa\n"
-         "allreduce  nodes=2..             rsa\n";
+         "bcast      nodes=2.. bytes=..256K  leader\n"
+         "bcast      nodes=2..             pipelined\n"
+         "reduce     nodes=2.. bytes=..256K  rsa\n"
+         "reduce     nodes=2..             pipelined\n"
+         "allreduce  nodes=2.. bytes=..64K rsa\n"
+         "allreduce  nodes=2.. bytes=..1M  leaders\n"
+         "allreduce  nodes=2..             streamed\n";
 }
 
 }  // namespace stretto::select

@@ -94,18 +94,18 @@ class Rail final : public collective::Links {
   }
 
   Status start_exchange(const Blocks& to_send, const Blocks& to_receive, int slot) override {
-    return status_of(mpi().Ialltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data, to_receive.bytes,
-                                      to_receive.offsets, byte_type(), comm_, &requests_[slot]));
+    return status_of(mpi().Ialltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data,
+                                      to_receive.bytes, to_receive.offsets, byte_type(), comm_, &requests_[slot]));
   }
   Status start_allgather_blocks(const Blocks& blocks, int slot) override {
-    return status_of(mpi().Iallgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(), comm_,
-                                       &requests_[slot]));
+    return status_of(mpi().Iallgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
+                                       comm_, &requests_[slot]));
   }
 
   Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
     const void* own = rank_ == root ? MPI_IN_PLACE : vector;
-    return status_of(mpi().Ireduce(own, vector, int(count), operands(request).type, operands(request).op, root, comm_,
-                                   &requests_[slot]));
+    return status_of(
+        mpi().Ireduce(own, vector, int(count), operands(request).type, operands(request).op, root, comm_, &requests_[slot]));
   }
   Status start_allreduce(const Request& request, void* vector, size_t count, int slot) override {
     return status_of(mpi().Iallreduce(MPI_IN_PLACE, vector, int(count), operands(request).type, operands(request).op, comm_,

@@ -85,7 +85,9 @@ def test_jobs_are_told_apart_by_their_launcher(place: meeting.Meeting) -> None:
     assert ask_all(place, lines) == ["joined"] * 4
 
 
-@pytest.mark.parametrize("line", ["", "meet", "meet other l n 4 f 10 0,1", f"meet {JOB} l n four f 10 0", f"meet {JOB} l n 4 f 10 0,x"])
+@pytest.mark.parametrize(
+    "line", ["", "meet", "meet other l n 4 f 10 0,1", f"meet {JOB} l n four f 10 0", f"meet {JOB} l n 4 f 10 0,x"]
+)
 def test_others_get_no_answer(place: meeting.Meeting, line: str) -> None:
     assert ask(place, line) == ""
 

@@ -12,8 +12,8 @@ namespace stretto::collective {
 namespace {
 
 struct Plan {
-  int leaders;       // slices in a round, one each
-  size_t slice;      // elements
+  int leaders;   // slices in a round, one each
+  size_t slice;  // elements
   enum { at_once, streamed, by_mpi } between;
   uint32_t ahead;  // rounds between nodes while later ones are reduced
 };

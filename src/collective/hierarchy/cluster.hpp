@@ -1,4 +1,5 @@
-// A cluster: the ranks of one communicator that spans nodes, as one of them sees it. All that a hierarchical algorithm works with.
+// A cluster: the ranks of one communicator that spans nodes, as one of them sees it. All that a hierarchical algorithm works
+// with.
 //
 // Inside a node the engine runs a collective of Stretto; between nodes MPI does, on rails. Rail l is the ranks with local number
 // l, one per node, numbered like the nodes. Rails that not every node has a rank for do not exist.
@@ -67,10 +68,12 @@ class Cluster {
 
   Status run_in_node(const Request& request);
 
-  const void** inputs() { return inputs_.get(); }              // room for one pointer per node
-  int* numbers(int slot, int i) { return &numbers_[(slot * 5 + i) * place.nodes]; }  // for each slot five arrays, one number per node
+  const void** inputs() { return inputs_.get(); }  // room for one pointer per node
+  int* numbers(int slot, int i) {
+    return &numbers_[(slot * 5 + i) * place.nodes];
+  }  // for each slot five arrays, one number per node
   char* room() { return room_.get(); }
-  char* vector() { return vector_.get(); }                     // slice_bytes
+  char* vector() { return vector_.get(); }                                                          // slice_bytes
   size_t block_most() const { return room_bytes / size_t(place.nodes) / cache_line * cache_line; }  // one per node fits the room
 
  private:

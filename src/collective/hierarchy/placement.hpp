@@ -7,11 +7,11 @@ namespace stretto::collective {
 // Nodes are numbered by their first rank, the ranks of a node (their local numbers) in the order of the communicator.
 struct Placement {
   int size = 1, rank = 0;
-  int nodes = 1, node = 0;       // node: of this rank
-  int local = 0, local_size = 1;  // on its node
-  int rails = 1;                 // ranks of the smallest node
-  int largest = 1;               // ranks of the largest
-  bool in_order = true;          // every node's ranks follow one another: node by node is rank by rank
+  int nodes = 1, node = 0;                   // node: of this rank
+  int local = 0, local_size = 1;             // on its node
+  int rails = 1;                             // ranks of the smallest node
+  int largest = 1;                           // ranks of the largest
+  bool in_order = true;                      // every node's ranks follow one another: node by node is rank by rank
   std::unique_ptr<int[]> node_of, local_of;  // by rank
 
   Placement() = default;

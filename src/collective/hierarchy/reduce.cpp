@@ -2,8 +2,8 @@
 //   leader     between nodes MPI's reduce
 //   rsa        between nodes Stretto's arithmetic (across.hpp)
 //   pipelined  slice by slice: while slices are between nodes (MPI's nonblocking reduce) the next are reduced in the nodes
-// The root itself stands for its node, unless not every node has a rank of its local number: then the first rank of its node hands
-// it the result.
+// The root itself stands for its node, unless not every node has a rank of its local number: then the first rank of its node
+// hands it the result.
 #include "collective/hierarchy/across.hpp"
 #include "collective/hierarchy/rows.hpp"
 

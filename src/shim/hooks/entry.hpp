@@ -58,11 +58,12 @@ inline constexpr MPI_Count most_brief = 256;  // elements that a single rank mov
 struct Entry {
   Communicator* communicator = nullptr;
 
-  // False: declined, the call says why. Collectives that know no nodes are for communicators inside one.
+  // False: declined, the call says why.
   bool admit(MPI_Comm comm, Call& call) {
-    return admit_over_nodes(comm, call) && (!communicator->spans_nodes() || decline(call, Reason::many_nodes));
+    return admit_anywhere(comm, call) && (!communicator->spans_nodes() || decline(call, Reason::many_nodes));
   }
-  bool admit_over_nodes(MPI_Comm comm, Call& call, MPI_Count count = 0) {
+  // The same where communicators that span nodes are welcome too.
+  bool admit_anywhere(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = find(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);

@@ -57,7 +57,7 @@ bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Cal
 
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_over_nodes(comm, call, count)) return false;
+  if (!entry.admit_anywhere(comm, call, count)) return false;
   if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   bool is_root = entry.rank() == root;
   if (send == MPI_IN_PLACE && !is_root) return decline(call, Reason::invalid_arguments);
@@ -70,7 +70,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_over_nodes(comm, call, count)) return false;
+  if (!entry.admit_anywhere(comm, call, count)) return false;
   Request request;
   request.kind = Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;

@@ -105,7 +105,7 @@ void compare_bcast(Context& context) {
 }
 
 void compare_any(Context& context) {
-  switch (context.agreed.below(16)) {
+  switch (context.agreed.below(context.limits.all ? 16 : 8)) {
     case 0:
       return compare_barrier(context);
     case 1:

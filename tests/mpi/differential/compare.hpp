@@ -12,6 +12,7 @@ struct Limits {
   size_t largest;         // bytes of the biggest buffer
   bool derived = true;    // derived types too
   bool same_bits = true;  // of the same call again
+  bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
 };
 
 // What the ranks of one communicator share while a sequence runs. `agreed` draws alike on all of them, `own` does not.

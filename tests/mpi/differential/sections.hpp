@@ -13,6 +13,7 @@ struct Options {
   int threads = 3;
   bool derived = true;    // reduce derived types too
   bool same_bits = true;  // a call done again gives the same bits
+  bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.

@@ -27,7 +27,8 @@ class LinksOfThreads final : public Links {
   }
   Status gather(const void* own, void* all, size_t bytes, int root) override {
     return around(const_cast<void*>(own), [&] {
-      for (int i = 0; node_ == root && i < nodes_; ++i) memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
+      for (int i = 0; node_ == root && i < nodes_; ++i)
+        memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
     });
   }
   Status allgather(const void* own, void* all, size_t bytes) override {
@@ -79,7 +80,9 @@ class LinksOfThreads final : public Links {
     started_[slot] = false;
     return Status::good();
   }
-  bool idle() const { return std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; }); }
+  bool idle() const {
+    return std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; });
+  }
 
  private:
   template <class Take>
@@ -127,7 +130,8 @@ class ClusterOfThreads {
       EXPECT_TRUE(place.find(node_names.data(), size, r));
       if (r == 0) make_nodes(place);
       std::unique_ptr<LinksOfThreads> links;
-      if (place.local < place.rails) links = std::make_unique<LinksOfThreads>(*rails_[size_t(place.local)], place.node, place.nodes);
+      if (place.local < place.rails)
+        links = std::make_unique<LinksOfThreads>(*rails_[size_t(place.local)], place.node, place.nodes);
       Team& team = nodes_[size_t(place.node)]->team(place.local);
       clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team));
       links_.push_back(std::move(links));

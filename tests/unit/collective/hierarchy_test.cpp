@@ -78,8 +78,8 @@ class EveryClusterAlgorithm : public ::testing::TestWithParam<int> {
       bool has = row().kind == Kind::allreduce || row().kind == Kind::bcast || (row().kind == Kind::reduce && r == c.root);
       if (!has) continue;
       const Bytes& result = row().kind == Kind::bcast && r == c.root ? buffers[size_t(r)].in : buffers[size_t(r)].out;
-      EXPECT_TRUE(result == expected) << row().name << " rank " << r << " of " << ranks.size() << ", count " << c.count << ", root "
-                                      << c.root;
+      EXPECT_TRUE(result == expected) << row().name << " rank " << r << " of " << ranks.size() << ", count " << c.count
+                                      << ", root " << c.root;
     }
   }
 
@@ -102,8 +102,8 @@ class EveryClusterAlgorithm : public ::testing::TestWithParam<int> {
 
   void run_random(ClusterOfThreads& ranks, size_t most_bytes) {
     // Exact in any order.
-    static const std::pair<Op, Type> choices[] = {{Op::sum, Type::i32}, {Op::bxor, Type::u16}, {Op::max, Type::f64},
-                                                  {Op::minloc, Type::f64_i32}};
+    static const std::pair<Op, Type> choices[] = {
+        {Op::sum, Type::i32}, {Op::bxor, Type::u16}, {Op::max, Type::f64}, {Op::minloc, Type::f64_i32}};
     auto [op, type] = row().kind == Kind::bcast ? std::pair{Op::sum, Type::byte} : choices[random_() % std::size(choices)];
     Case c{op, type, 1, kernels::size_of(type), int(random_() % unsigned(ranks.size())), {}};
     c.count = 1 + random_() % std::max<size_t>(most_bytes / c.element, 1);
