@@ -144,6 +144,7 @@ TEST_P(EveryAlgorithm, RoundsByDomainWhereItMay) {
 
 void EveryAlgorithm::sum_rounded(const std::vector<int32_t>& domains, bool by_domain) {
   if (row().kind != Kind::reduce && row().kind != Kind::allreduce) return;
+  if (std::strncmp(row().name, "paper", 5) == 0) return;  // these combine in the order of arrival
   TeamOptions options;
   options.domains = domains;
   options.any_order = by_domain;

@@ -152,7 +152,8 @@ bool in_arrival_order(const Algorithm& row) {
 std::vector<const Algorithm*> rows_of(const std::string& part) {
   std::vector<const Algorithm*> rows;
   for (const Algorithm& row : algorithms)
-    if (std::string(row.name).find(part) != std::string::npos && !in_arrival_order(row)) rows.push_back(&row);
+    if (row.kind <= Kind::allreduce && std::string(row.name).find(part) != std::string::npos && !in_arrival_order(row))
+      rows.push_back(&row);
   return rows;
 }
 

@@ -66,16 +66,19 @@ TEST(Rules, DefaultsCoverEverything) {
   Rules rules = rules_of(default_rules());
   for (int k = 0; k < collective::kind_count; ++k)
     for (uint64_t bytes = 0; bytes <= (uint64_t(1) << 40); bytes = bytes * 2 + 1)
-      for (int ranks : {2, 3, 8, 128})
+      for (int ranks : {2, 3, 8, 128}) {
+        if (Kind(k) == Kind::gatherv || Kind(k) == Kind::scatterv)
+          continue;                                           // whose sizes the rules do not know: mostly MPI is better
         for (bool crowded : {false, k <= int(Kind::gather)})  // with more ranks than cores MPI is better at some of the others
           EXPECT_NE(chosen(rules, {Kind(k), bytes, ranks, crowded, Travel::by_rules}), "mpi");
+      }
 }
 
 // A collective that has but one form keeps it.
 TEST(Rules, TravelNeedsAForm) {
   Rules rules = rules_of(default_rules());
   EXPECT_EQ(chosen(rules, {Kind::scan, 1 << 20, 4, false, Travel::direct}), "staged");
-  EXPECT_EQ(chosen(rules, {Kind::gatherv, 0, 4, false, Travel::direct}), "direct");
+  EXPECT_EQ(chosen(rules, {Kind::alltoallv, 0, 4, false, Travel::direct}), "direct");
   EXPECT_EQ(chosen(rules, {Kind::alltoallw, 0, 4, false, Travel::by_rules}), "staged");
 }
 
