@@ -41,7 +41,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_DOMAIN", "numa|socket|cache|none", "numa",
      "what ranks share that count as near: algorithms in two levels go by it"},
     {"STRETTO_ORDER", "ranks|domains|arrival", "ranks",
-     "order of reductions: by rank alone, with the same bits in every run; the ranks of each domain first where that is faster; or as they arrive"},
+     "order of reductions: by rank alone, with the same bits in every run; the ranks of each domain first where that is faster; "
+     "or as they arrive"},
     {"STRETTO_READERS", "count", "4", "most ranks that read one rank's buffer at a time by cross-memory attach; 0: no limit"},
     {"STRETTO_NODES", "off|auto|promised", "auto",
      "collectives that span nodes: auto: taken over once all nodes have met; promised: every rank of the job surely runs "

@@ -25,8 +25,8 @@ struct Policy {
   select::Travel travel = select::Travel::by_rules;
   const char* wait = "auto";
   const char* fault = "";
-  int readers = 0;         // most that read one buffer at a time by copying; 0: any number
-  bool any_order = false;  // reductions may combine by domain first
+  int readers = 0;             // most that read one buffer at a time by copying; 0: any number
+  bool any_order = false;      // reductions may combine by domain first
   bool arrival_order = false;  // STRETTO_ORDER=arrival
   Host host;
   Progress* progress = nullptr;  // of nonblocking operations

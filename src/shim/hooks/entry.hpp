@@ -38,7 +38,8 @@ inline Communicator* find(MPI_Comm comm) {
   if (slot.key == key && slot.generation == generation) return slot.communicator;
   if (comm == comm_null() || key == 0) return nullptr;
   Communicator* communicator = look_up(comm);
-  if (communicator != nullptr && communicator != &context().not_prepared) remembered[(key ^ (key >> 8)) % remembered_slots] = {key, generation, communicator};
+  if (communicator != nullptr && communicator != &context().not_prepared)
+    remembered[(key ^ (key >> 8)) % remembered_slots] = {key, generation, communicator};
   return communicator;
 }
 

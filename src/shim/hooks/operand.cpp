@@ -36,8 +36,8 @@ void give_back(const Job& job, const char* result, Call& call) {
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, Job job, Request& request,
-                                                    collective::Piece* blocks, Call& call) {
+[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, Job job, Request& request, collective::Piece* blocks,
+                                                    Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;

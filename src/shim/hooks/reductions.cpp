@@ -26,7 +26,8 @@ bool run_predefined(const Entry& entry, const Reduction& r, const Layout& layout
 }
 
 bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Request request, Call& call) {
-  if (engine::Operation::current()) return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
+  if (engine::Operation::current())
+    return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
   UserReduction user(layout, r.op);
   request.user = user.callback();
   Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};

@@ -58,7 +58,8 @@ bool run_scattered(const Entry& entry, const Reduction& r, Request& request, Cal
   if (reason != Reason::none) return decline(call, reason);
   if (request.bytes() == 0) return done_with_nothing(call);
   if (request.op != kernels::Op::user) return run(entry, r, with_gaps(layout), nullptr, request, call);
-  if (engine::Operation::current()) return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
+  if (engine::Operation::current())
+    return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
   UserReduction user(layout, r.op);
   request.user = user.callback();
   return run(entry, r, layout, &user, request, call);
