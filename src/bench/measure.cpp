@@ -126,7 +126,7 @@ unsigned Race::take(unsigned rounds, Stamp* stamps, char* side_of) {
     shuffle(round, order);
     for (int i = 0; i < plan_.side_count; ++i, ++k) {
       side_of[k] = order[i];
-      if (!sample(plan_.sides[int(order[i])], &stamps[k])) return k;
+      if (!sample(plan_.sides[static_cast<unsigned char>(order[i])], &stamps[k])) return k;
     }
   }
   return k;

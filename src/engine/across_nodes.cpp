@@ -21,17 +21,20 @@ Status AcrossNodes::run_in_node(void* self, const Request& request) {
 
 Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& span, void* comm) {
   const int rank = span.place.rank, size = span.place.size;
-  std::unique_ptr<Communicator> node(create(job, policy, span.members, span.place.local_size, span.place.local, comm));
-  std::unique_ptr<AcrossNodes> across;
-  if (node && node->reason() == Reason::none) across.reset(new (std::nothrow) AcrossNodes(span, std::move(node)));
+  Communicator* const node = create(job, policy, span.members, span.place.local_size, span.place.local, comm);
+  std::unique_ptr<AcrossNodes> across;  // owns the node's
+  if (node && node->reason() == Reason::none)
+    across.reset(new (std::nothrow) AcrossNodes(span, std::unique_ptr<Communicator>(node)));
   bool usable = across && across->usable();
   // Least element, and whether no node is crowded.
   int64_t agreed[2] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded()};
   std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(Reason::many_nodes));
   if (!made) agreed[0] = 0;
   if (!policy.host.least(comm, agreed, 2) || agreed[0] == 0) {
-    if (across) across->leave();
-    if (node) node->leave();
+    if (across)
+      across->leave();
+    else if (node)
+      node->let_go();
     return new (std::nothrow) Communicator(Reason::no_shared_memory);
   }
   across->largest_element = size_t(agreed[0]);

@@ -170,7 +170,7 @@ bool Communicator::fits_into_cell(const Request& request) const {
 // At the first call that needs cells; the ranks tell each other whether all could map them.
 Status Communicator::prepare_stage() {
   uint64_t own = stage_mark | attach_stage(), all[collective::max_team];
-  STRETTO_TRY(collective::exchange_all(*team_, own, all));
+  STRETTO_TRY(collective::compare_all(*team_, own, all));
   stage_ = ready;
   for (int r = 0; r < team_->size; ++r) {
     if ((all[r] | 1) != (stage_mark | 1)) return disagreed("ranks call different collectives, or with different sizes", r);

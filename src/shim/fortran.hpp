@@ -129,15 +129,20 @@ inline void fortran_counted(Words... words) {
   if constexpr (makes_communicator(index)) fortran_made_communicator(words...);
 }
 
+template <class Handle>
+MPI_Fint in_fortran_terms(Handle request) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return mpi().Request_c2f(request);
+  else
+    return MPI_Fint(request);
+}
+
 // Starts a nonblocking collective; the request of Fortran is an INTEGER.
 template <class Hook>
 bool start_in_fortran(Hook hook, MPI_Comm comm, Word request, Call& call) {
   MPI_Request made{};
   if (!start(hook, comm, &made, call)) return false;
-  if constexpr (std::is_pointer_v<MPI_Request>)
-    *as<MPI_Fint*>(request) = mpi().Request_c2f(made);
-  else
-    *as<MPI_Fint*>(request) = MPI_Fint(made);
+  *as<MPI_Fint*>(request) = in_fortran_terms(made);
   return true;
 }
 

@@ -24,7 +24,7 @@ bool Placement::find(const int* node_names, int ranks, int own_rank) {
     local_of[r] = sizes[n]++;
   }
   node = node_of[rank];
-  local = local_of[rank];
+  local = local_of[rank];  // NOLINT(clang-analyzer-core.uninitialized.Assign): the loop has set it
   local_size = sizes[node];
   rails = *std::min_element(&sizes[0], &sizes[nodes]);
   largest = *std::max_element(&sizes[0], &sizes[nodes]);

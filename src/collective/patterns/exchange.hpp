@@ -54,4 +54,22 @@ class Exchange {
   const uint64_t number_;
 };
 
+// Everybody tells everybody, in the slots where shipments label their calls, so that ranks which make different calls see that:
+// all[r] receives the T of rank r.
+template <typename T>
+Status compare_all(Team& team, const T& own, T* all) {
+  static_assert(sizeof(T) <= slot_payload);
+  Exchange exchange(team);
+  void* payload;
+  STRETTO_TRY(exchange.claim(&payload));
+  __builtin_memcpy(payload, &own, sizeof(T));
+  exchange.post();
+  for (int r = 0; r < team.size; ++r) {
+    const void* theirs = payload;
+    if (r != team.rank) STRETTO_TRY(exchange.read(r, &theirs));
+    __builtin_memcpy(&all[r], theirs, sizeof(T));
+  }
+  return Status::good();
+}
+
 }  // namespace stretto::collective

@@ -33,7 +33,7 @@ class StagedShipment {
     STRETTO_TRY(stage(0));
     parcels_.keep_own();
     if (route_.known) STRETTO_TRY(check_labels());
-    for (uint32_t i = 0; i < rounds_->count(); ++i) {
+    for (uint32_t i = 0; i < rounds().count(); ++i) {
       STRETTO_TRY(stage(i + 1));
       STRETTO_TRY(take(i));
     }
@@ -172,15 +172,17 @@ class StagedShipment {
     Request lengths;
     lengths.count = longest_;
     rounds_.emplace(team_, lengths, slice_);
-    if (!parcels_.gets_any() && rounds_->count() > 0) rounds_->drained_all();
+    if (!parcels_.gets_any() && rounds().count() > 0) rounds().drained_all();
   }
 
-  transport::Cell cell(uint32_t i) const { return rounds_->cell(i); }
+  Rounds& rounds() { return *rounds_; }              // NOLINT(bugprone-unchecked-optional-access)
+  const Rounds& rounds() const { return *rounds_; }  // NOLINT(bugprone-unchecked-optional-access)
+  transport::Cell cell(uint32_t i) const { return rounds().cell(i); }
   size_t place(uint32_t i, int position) const { return cell(i).start + size_t(position) * slice_; }
 
   Status stage(uint32_t i) {
-    if (i >= rounds_->count() || rides_ || !parcels_.gives_any()) return Status::good();
-    STRETTO_TRY(rounds_->free(i));
+    if (i >= rounds().count() || rides_ || !parcels_.gives_any()) return Status::good();
+    STRETTO_TRY(rounds().free(i));
     int position = 0;
     for (int r = 0; r < sizes(); ++r) {
       Piece piece = listed(r);
@@ -188,12 +190,12 @@ class StagedShipment {
       STRETTO_TRY(put(i, position, piece));
       position += route_.known || piece.bytes > 0;
     }
-    rounds_->filled(i);
+    rounds().filled(i);
     return Status::good();
   }
 
   Status put(uint32_t i, int position, Piece piece) {
-    Range range = rounds_->range(i);
+    Range range = rounds().range(i);
     if (piece.bytes <= range.begin) return Status::good();
     size_t bytes = std::min(range.end, piece.bytes) - range.begin;
     return team_.staged->put(cell(i), place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
@@ -201,18 +203,18 @@ class StagedShipment {
 
   Status take(uint32_t i) {
     if (!parcels_.gets_any()) return Status::good();
-    Range range = rounds_->range(i);
+    Range range = rounds().range(i);
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
       const Source& source = sources_[r];
       if (source.bytes <= range.begin || source.along) continue;
       size_t bytes = std::min(range.end, source.bytes) - range.begin;
       const void* data;
-      STRETTO_TRY(rounds_->wait_filled(r, i));
+      STRETTO_TRY(rounds().wait_filled(r, i));
       STRETTO_TRY(team_.staged->get(r, {}, cell(i), place(i, source.position), bytes, nullptr, &data));
       parcels_.receive(r, range.begin, data, bytes);
     }
-    rounds_->drained(i);
+    rounds().drained(i);
     return Status::good();
   }
 
@@ -225,7 +227,7 @@ class StagedShipment {
   size_t longest_ = 0;  // piece
   int widest_ = 1;      // pieces in a cell
   size_t slice_ = 0;
-  std::optional<Rounds> rounds_;
+  std::optional<Rounds> rounds_;  // once the sizes are known
   Source sources_[max_team];
 };
 

@@ -11,8 +11,7 @@ struct Reduction {
   void* receive;
   bool receives;  // this rank gets the result
   MPI_Count count;
-  MPI_Datatype type;
-  MPI_Op op;
+  HostOperands host;
   MPI_Comm comm;
 };
 
@@ -28,7 +27,7 @@ bool run_predefined(const Entry& entry, const Reduction& r, const Layout& layout
 bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Request request, Call& call) {
   if (engine::Operation::current())
     return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
-  UserReduction user(layout, r.op);
+  UserReduction user(layout, r.host.op);
   request.user = user.callback();
   Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};
   if (!job.in.usable() || !job.out.usable()) return run_staged(entry, job, request, call);
@@ -42,10 +41,9 @@ bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Requ
 bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Call& call) {
   Layout layout;
   Reason reason;
-  if (r.count < 0 || !describe_operands(r.type, r.op, &layout, &request, &reason))
+  if (r.count < 0 || !describe_operands(r.host.type, r.host.op, &layout, &request, &reason))
     return decline(call, Reason::invalid_arguments);
-  const HostOperands host{r.type, r.op};
-  request.host = &host;
+  request.host = &r.host;
   request.count = size_t(r.count);
   call.bytes = request.count * layout.size;
   if (reason != Reason::none) return decline(call, reason);
@@ -66,7 +64,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
   request.kind = Kind::reduce;
   request.root = root;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, receive, is_root, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, is_root, count, {type, op}, comm}, request, call);
 }
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
@@ -75,7 +73,7 @@ bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype ty
   Request request;
   request.kind = Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, receive, true, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, true, count, {type, op}, comm}, request, call);
 }
 
 bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
@@ -84,7 +82,7 @@ bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, M
   Request request;
   request.kind = Kind::scan;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, receive, true, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, true, count, {type, op}, comm}, request, call);
 }
 
 bool exscan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
@@ -93,7 +91,7 @@ bool exscan(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
   Request request;
   request.kind = Kind::exscan;
   const void* input = send == MPI_IN_PLACE ? receive : send;
-  return run_reduction(entry, {input, receive, entry.rank() > 0, count, type, op, comm}, request, call);
+  return run_reduction(entry, {input, receive, entry.rank() > 0, count, {type, op}, comm}, request, call);
 }
 
 }  // namespace stretto::shim

@@ -114,7 +114,8 @@ class Side {
 
  private:
   static Layout draw_layout(Context& context, const Plan& plan) {
-    if (!context.limits.derived || context.own.one_in(2)) return Layout(plan.base);
+    // Open MPI 5.0 fails for complex numbers with gaps, for some only in long messages.
+    if (!context.limits.derived || plan.base.family == Family::complex || context.own.one_in(2)) return Layout(plan.base);
     return random_layout(context.own, plan.base, int(plan.unit));
   }
 
