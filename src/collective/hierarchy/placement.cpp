@@ -23,9 +23,11 @@ bool Placement::find(const int* node_names, int ranks, int own_rank) {
     node_of[r] = n;
     local_of[r] = sizes[n]++;
   }
+  // NOLINTBEGIN(clang-analyzer-core.uninitialized.Assign): the loop has set them
   node = node_of[rank];
-  local = local_of[rank];  // NOLINT(clang-analyzer-core.uninitialized.Assign): the loop has set it
+  local = local_of[rank];
   local_size = sizes[node];
+  // NOLINTEND(clang-analyzer-core.uninitialized.Assign)
   rails = *std::min_element(&sizes[0], &sizes[nodes]);
   largest = *std::max_element(&sizes[0], &sizes[nodes]);
   return true;
