@@ -27,9 +27,9 @@ bool Placement::find(const int* node_names, int ranks, int own_rank) {
   node = node_of[rank];
   local = local_of[rank];
   local_size = sizes[node];
-  // NOLINTEND(clang-analyzer-core.uninitialized.Assign)
   rails = *std::min_element(&sizes[0], &sizes[nodes]);
   largest = *std::max_element(&sizes[0], &sizes[nodes]);
+  // NOLINTEND(clang-analyzer-core.uninitialized.Assign)
   return true;
 }
 
