@@ -128,7 +128,9 @@ class Rail final : public collective::Links {
 
 bool reserve_rail() {
   std::lock_guard<std::mutex> lock(rails().mutex);
-  return rails().taken < most_rails && ++rails().taken;
+  if (rails().taken == most_rails) return false;
+  ++rails().taken;
+  return true;
 }
 
 void return_rail() {
