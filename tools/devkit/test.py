@@ -13,6 +13,7 @@ from pathlib import Path
 from devkit.build import build
 from devkit.common import BUILD, MPI_ENVIRONMENTS, ROOT, VENV, DevError, environment, jobs, run, say
 
+_SHOWN_LINES = 60  # of a failed test's output, repeated at the end
 _COUNTS = re.compile(r"(\d+) passed, (\d+) failed")
 
 
@@ -22,6 +23,7 @@ class Suite:
     passed: int
     failed: int
     seconds: float
+    failures: tuple[str, ...] = ()  # each a name, and under it the end of what it printed
 
 
 def test(part: str = "") -> int:
@@ -43,6 +45,9 @@ def test(part: str = "") -> int:
     print()
     for suite in suites:
         print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
+    for suite in suites:
+        for failure in suite.failures:
+            print(f"FAILED  {suite.name}: {failure}")
     passed, failed = sum(suite.passed for suite in suites), sum(suite.failed for suite in suites)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or not passed else 0
@@ -74,14 +79,18 @@ def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) 
     begin = time.monotonic()
     code = run(command, extra)
     passed = failed = 0
+    failures = []
     if report.is_file():
         for case in ElementTree.parse(report).getroot().iter("testcase"):
-            bad = case.find("failure") is not None or case.find("error") is not None
-            failed += bad
+            bad = [part for part in (case.find("failure"), case.find("error")) if part is not None]
+            if bad:
+                printed = "\n".join(text for text in (*(part.text for part in bad), case.findtext("system-out")) if text)
+                failures.append("\n".join([case.get("name", "?"), *printed.splitlines()[-_SHOWN_LINES:]]))
+            failed += bool(bad)
             passed += not bad and case.find("skipped") is None
     if code and not failed:
         failed = 1
-    return Suite(name, passed, failed, time.monotonic() - begin)
+    return Suite(name, passed, failed, time.monotonic() - begin, tuple(failures))
 
 
 def script_suite(script: Path, quick: bool) -> Suite:
@@ -92,18 +101,23 @@ def script_suite(script: Path, quick: bool) -> Suite:
     extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
     passed = failed = 0
     told = False
+    failures: list[list[str]] = []
     with subprocess.Popen([str(script)], cwd=ROOT, env=environment(extra), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             print(line, end="", flush=True)
             match = _COUNTS.fullmatch(line.strip())
+            if line.startswith("FAILED"):
+                failures.append([line.removeprefix("FAILED").strip()])
+            elif failures and not (match or line.startswith("ok ")) and len(failures[-1]) < _SHOWN_LINES:
+                failures[-1].append(line.rstrip())  # why, below the name
             if match:
                 passed, failed, told = int(match[1]), int(match[2]), True
     if process.returncode and not failed:
         failed = 1
     if not process.returncode and not told:
         passed = 1
-    return Suite(name, passed, failed, time.monotonic() - begin)
+    return Suite(name, passed, failed, time.monotonic() - begin, tuple(map("\n".join, failures)))
 
 
 def mpi_environments() -> dict[str, str]:
