@@ -21,11 +21,7 @@ constexpr size_t round_bytes = 64 << 10;
 class PairReduction {
  public:
   PairReduction(Team& team, const Request& request)
-      : team_(team),
-        request_(request),
-        rounds_(team, request, round_bytes),
-        other_(1 - team.rank),
-        grain_(grain_of(request.element)) {}
+      : team_(team), request_(request), rounds_(team, request, round_bytes), other_(1 - team.rank) {}
 
   Status run() {
     for (uint32_t step = 0; step < rounds_.count() + 2; ++step) {
@@ -37,29 +33,21 @@ class PairReduction {
   }
 
  private:
-  // Slices begin on cache lines where elements allow.
-  static size_t grain_of(size_t element) { return cache_line % element == 0 ? cache_line / element : 1; }
-
-  Range slice(uint32_t i, int owner) const { return part_of(rounds_.range(i), owner, team_.size, grain_); }
-  size_t at(const Range& range) const { return range.begin * request_.element; }
-  size_t bytes(const Range& range) const { return range.size() * request_.element; }
-  const char* input(const Range& range) const { return static_cast<const char*>(request_.input) + at(range); }
-  char* output(const Range& range) const { return static_cast<char*>(request_.output) + at(range); }
+  char* output(const Range& range) const { return static_cast<char*>(request_.output) + rounds_.at(range); }
 
   Status stage(uint32_t i) {
     STRETTO_TRY(rounds_.free(i));
-    Range theirs = slice(i, other_);
-    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(theirs), input(theirs), bytes(theirs)));
+    STRETTO_TRY(rounds_.put(i, rounds_.slice(i, other_), request_.input));
     rounds_.filled(i);
     return Status::good();
   }
 
   Status reduce_own(uint32_t i) {
-    Range own = slice(i, team_.rank);
+    Range own = rounds_.slice(i, team_.rank);
     STRETTO_TRY(rounds_.wait_filled(other_, i));
-    auto* theirs = static_cast<char*>(team_.staged->place_in(other_, rounds_.cell(i), at(own), bytes(own)));
+    auto* theirs = static_cast<char*>(team_.staged->place_in(other_, rounds_.cell(i), rounds_.at(own), rounds_.bytes(own)));
     if (theirs == nullptr) return invalid("cells that only their owner writes to", other_);
-    const char* mine = input(own);
+    const char* mine = static_cast<const char*>(request_.input) + rounds_.at(own);
     char* out = output(own);
     in_blocks(theirs, own.size(), [&](size_t done, size_t elements) {
       const void* inputs[2];
@@ -73,9 +61,9 @@ class PairReduction {
   }
 
   Status collect(uint32_t i) {
-    Range theirs = slice(i, other_);
+    Range theirs = rounds_.slice(i, other_);
     STRETTO_TRY(rounds_.wait_reduced(other_, i));
-    auto* place = static_cast<char*>(team_.staged->place(rounds_.cell(i), at(theirs), bytes(theirs)));
+    char* place = rounds_.place(i, theirs);
     char* out = output(theirs);
     in_blocks(place, theirs.size(),
               [&](size_t done, size_t elements) { kernels::copy(out + done, place + done, elements * request_.element); });
@@ -100,7 +88,6 @@ class PairReduction {
   const Request& request_;
   Rounds rounds_;
   const int other_;
-  const size_t grain_;
 };
 
 }  // namespace

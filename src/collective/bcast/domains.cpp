@@ -22,23 +22,19 @@ class DomainBcast {
     for (uint32_t i = 0; i < rounds_.count(); ++i) {
       const void* data;
       STRETTO_TRY(rounds_.wait_filled(source_, i));
-      STRETTO_TRY(team_.staged->get(source_, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &data));
+      STRETTO_TRY(rounds_.get(source_, i, rounds_.range(i), &data));
       STRETTO_TRY(stages_ ? pass_on(i, data) : take(i, data));
     }
     return Status::good();
   }
 
  private:
-  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
-  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
+  size_t at(uint32_t i) const { return rounds_.at(rounds_.range(i)); }
+  size_t bytes(uint32_t i) const { return rounds_.bytes(rounds_.range(i)); }
 
   Status send() {
     rounds_.drained_all();
-    for (uint32_t i = 0; i < rounds_.count(); ++i) {
-      STRETTO_TRY(rounds_.free(i));
-      STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), static_cast<const char*>(request_.input) + at(i), bytes(i)));
-      rounds_.filled(i);
-    }
+    for (uint32_t i = 0; i < rounds_.count(); ++i) STRETTO_TRY(rounds_.stage(i, request_.input));
     return Status::good();
   }
 
@@ -46,7 +42,7 @@ class DomainBcast {
   Status pass_on(uint32_t i, const void* data) {
     STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), data, bytes(i)));
     rounds_.filled(i);
-    return take(i, team_.staged->place(rounds_.cell(i), at(i), bytes(i)));
+    return take(i, rounds_.place(i, rounds_.range(i)));
   }
 
   Status take(uint32_t i, const void* data) {

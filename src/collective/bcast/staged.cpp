@@ -11,16 +11,9 @@ size_t piece_bytes(size_t bytes) {
   return std::clamp<size_t>(bytes / 4, 8 << 10, 64 << 10);
 }
 
-Status send(Team& team, const Request& request, Rounds& rounds) {
+Status send(const Request& request, Rounds& rounds) {
   rounds.drained_all();
-  for (uint32_t i = 0; i < rounds.count(); ++i) {
-    Range range = rounds.range(i);
-    size_t at = range.begin * request.element;
-    STRETTO_TRY(rounds.free(i));
-    const char* data = static_cast<const char*>(request.input) + at;
-    STRETTO_TRY(team.staged->put(rounds.cell(i), at, data, range.size() * request.element));
-    rounds.filled(i);
-  }
+  for (uint32_t i = 0; i < rounds.count(); ++i) STRETTO_TRY(rounds.stage(i, request.input));
   return Status::good();
 }
 
@@ -31,11 +24,11 @@ Status receive(Team& team, const Request& request, Rounds& rounds) {
   }
   for (uint32_t i = 0; i < rounds.count(); ++i) {
     Range range = rounds.range(i);
-    size_t at = range.begin * request.element, bytes = range.size() * request.element;
     const void* data;
     STRETTO_TRY(rounds.wait_filled(request.root, i));
-    STRETTO_TRY(team.staged->get(request.root, {}, rounds.cell(i), at, bytes, nullptr, &data));
-    kernels::copy(static_cast<char*>(request.output) + at, data, bytes, team.store_of(request.bytes()));
+    STRETTO_TRY(rounds.get(request.root, i, range, &data));
+    char* out = static_cast<char*>(request.output) + rounds.at(range);
+    kernels::copy(out, data, rounds.bytes(range), team.store_of(request.bytes()));
     rounds.drained(i);
   }
   return Status::good();
@@ -45,7 +38,7 @@ Status receive(Team& team, const Request& request, Rounds& rounds) {
 
 Status bcast_staged(Team& team, const Request& request) {
   Rounds rounds(team, request, piece_bytes(request.bytes()));
-  return team.rank == request.root ? send(team, request, rounds) : receive(team, request, rounds);
+  return team.rank == request.root ? send(request, rounds) : receive(team, request, rounds);
 }
 
 }  // namespace stretto::collective

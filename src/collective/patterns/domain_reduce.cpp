@@ -39,16 +39,7 @@ class DomainReduction {
   Range piece(uint32_t i, int d, int in, int k) const { return part_of(part(i, d), k, domains_.size(in), grain_); }
   Range own(uint32_t i, int d) const { return piece(i, d, home_, place_); }
 
-  size_t at(const Range& range) const { return range.begin * request_.element; }
-  size_t bytes(const Range& range) const { return range.size() * request_.element; }
-  const char* input(const Range& range) const { return static_cast<const char*>(request_.input) + at(range); }
-  char* output(const Range& range) const { return static_cast<char*>(request_.output) + at(range); }
-  char* cell(uint32_t i, const Range& range) const {
-    return static_cast<char*>(team_.staged->place(rounds_.cell(i), at(range), bytes(range)));
-  }
-  Status get(int rank, uint32_t i, const Range& range, const void** data) const {
-    return team_.staged->get(rank, {}, rounds_.cell(i), at(range), bytes(range), nullptr, data);
-  }
+  char* output(const Range& range) const { return static_cast<char*>(request_.output) + rounds_.at(range); }
   Status wait(Signal RankBoard::* signal, int rank, uint32_t i) {
     return rank == team_.rank ? Status::good() : team_.waiter.until(team_.board(rank).*signal, rounds_.number(i), rank);
   }
@@ -59,7 +50,7 @@ class DomainReduction {
     for (int d = 0; d < domains_.count(); ++d) {
       Range whole = part(i, d), mine = own(i, d);
       for (const Range& run : {Range{whole.begin, mine.begin}, Range{mine.end, whole.end}})
-        if (run.size() > 0) STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(run), input(run), bytes(run)));
+        STRETTO_TRY(rounds_.put(i, run, request_.input));
     }
     rounds_.filled(i);
     return Status::good();
@@ -79,10 +70,10 @@ class DomainReduction {
       if (mine.size() == 0) continue;
       for (int k = 0; k < ranks; ++k)
         if (k == place_)
-          inputs[k] = input(mine);
+          inputs[k] = static_cast<const char*>(request_.input) + rounds_.at(mine);
         else
-          STRETTO_TRY(get(domains_.member(home_, k), i, mine, &inputs[k]));
-      combine(request_, inputs, ranks, cell(i, mine), mine.size());
+          STRETTO_TRY(rounds_.get(domains_.member(home_, k), i, mine, &inputs[k]));
+      combine(request_, inputs, ranks, rounds_.place(i, mine), mine.size());
     }
     team_.waiter.announce(team_.mine().partial, rounds_.number(i));
     return Status::good();
@@ -122,12 +113,12 @@ class DomainReduction {
       Range first{range->begin, range->begin + 1};
       STRETTO_TRY(each_holder(i, home_, d, first, [&](int r, const Range&) {
         range->end = std::min(range->end, piece(i, home_, d, domains_.index(r)).end);
-        return get(r, i, first, &inputs[d]);
+        return rounds_.get(r, i, first, &inputs[d]);
       }));
     }
-    char* place = cell(i, *range);
+    char* place = rounds_.place(i, *range);
     combine(request_, inputs, domains_.count(), place, range->size());
-    if (consumer_) kernels::copy(output(*range), place, bytes(*range));
+    if (consumer_) kernels::copy(output(*range), place, rounds_.bytes(*range));
     return Status::good();
   }
 
@@ -147,9 +138,9 @@ class DomainReduction {
     auto take = [&](int r, const Range& range) {
       const void* data;
       STRETTO_TRY(wait(&RankBoard::reduced, r, i));
-      STRETTO_TRY(get(r, i, range, &data));
-      kernels::copy(cell(i, range), data, bytes(range));
-      kernels::copy(output(range), cell(i, range), bytes(range));
+      STRETTO_TRY(rounds_.get(r, i, range, &data));
+      kernels::copy(rounds_.place(i, range), data, rounds_.bytes(range));
+      kernels::copy(output(range), rounds_.place(i, range), rounds_.bytes(range));
       return Status::good();
     };
     for (int k = 1; k < domains_.count(); ++k) {
@@ -182,8 +173,8 @@ class DomainReduction {
   Status copy_out(uint32_t i, int r, const Range& range) {
     const void* data;
     if (range.size() == 0) return Status::good();
-    STRETTO_TRY(get(r, i, range, &data));
-    kernels::copy(output(range), data, bytes(range));
+    STRETTO_TRY(rounds_.get(r, i, range, &data));
+    kernels::copy(output(range), data, rounds_.bytes(range));
     return Status::good();
   }
 

@@ -21,36 +21,26 @@ class GatherReduction {
   Status run() {
     if (!consumer_) rounds_.drained_all();
     for (uint32_t i = 0; i < rounds_.count(); ++i) {
-      if (stages_) STRETTO_TRY(stage(i));
+      if (stages_) STRETTO_TRY(rounds_.stage(i, request_.input));
       if (consumer_) STRETTO_TRY(consume(i));
     }
     return Status::good();
   }
 
  private:
-  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
-  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
-  const char* input(uint32_t i) const { return static_cast<const char*>(request_.input) + at(i); }
-
-  Status stage(uint32_t i) {
-    STRETTO_TRY(rounds_.free(i));
-    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
-    rounds_.filled(i);
-    return Status::good();
-  }
-
   Status consume(uint32_t i) {
+    const Range range = rounds_.range(i);
     const void** inputs = team_.pointers();
     for (int k = 1; k <= team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
       if (r == team_.rank && !stages_) {
-        inputs[r] = input(i);
+        inputs[r] = static_cast<const char*>(request_.input) + rounds_.at(range);
         continue;
       }
       STRETTO_TRY(rounds_.wait_filled(r, i));
-      STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &inputs[r]));
+      STRETTO_TRY(rounds_.get(r, i, range, &inputs[r]));
     }
-    combine(request_, inputs, team_.size, static_cast<char*>(request_.output) + at(i), rounds_.range(i).size());
+    combine(request_, inputs, team_.size, static_cast<char*>(request_.output) + rounds_.at(range), range.size());
     rounds_.drained(i);
     return Status::good();
   }

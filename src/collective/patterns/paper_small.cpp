@@ -28,15 +28,15 @@ class PaperSmall {
   }
 
  private:
-  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
-  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
+  size_t at(uint32_t i) const { return rounds_.at(rounds_.range(i)); }
+  size_t bytes(uint32_t i) const { return rounds_.bytes(rounds_.range(i)); }
   const char* input(uint32_t i) const { return static_cast<const char*>(request_.input) + at(i); }
   char* output(uint32_t i) const { return static_cast<char*>(request_.output) + at(i); }
 
   // The result's place is rank 0's cell: all contributions have been used when it is written.
   Status cell(int r, uint32_t i, char** place) {
     const void* data = nullptr;
-    STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &data));
+    STRETTO_TRY(rounds_.get(r, i, rounds_.range(i), &data));
     *place = static_cast<char*>(const_cast<void*>(data));
     return Status::good();
   }
@@ -65,7 +65,7 @@ class PaperSmall {
   }
 
   Status follow(uint32_t i) {
-    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
+    STRETTO_TRY(rounds_.put(i, rounds_.range(i), request_.input));
     epoch_.arrive({});
     if (!consumer_) return Status::good();
     STRETTO_TRY(epoch_.beyond(leading, uint32_t(team_.size) - 1, int(epoch_.state(leading).owner) - 1));

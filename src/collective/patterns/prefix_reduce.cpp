@@ -46,28 +46,18 @@ class StagedPrefix {
   }
 
  private:
-  size_t at(uint32_t i) const { return rounds_.range(i).begin * request_.element; }
-  size_t bytes(uint32_t i) const { return rounds_.range(i).size() * request_.element; }
-  const char* input(uint32_t i) const { return static_cast<const char*>(request_.input) + at(i); }
-
-  Status stage(uint32_t i) {
-    if (!stages_ || i >= rounds_.count()) return Status::good();
-    STRETTO_TRY(rounds_.free(i));
-    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), input(i), bytes(i)));
-    rounds_.filled(i);
-    return Status::good();
-  }
+  Status stage(uint32_t i) { return stages_ && i < rounds_.count() ? rounds_.stage(i, request_.input) : Status::good(); }
 
   Status reduce(uint32_t i) {
+    const Range range = rounds_.range(i);
     const void** inputs = team_.pointers();
     for (int r = 0; r < team_.rank; ++r) STRETTO_TRY(rounds_.wait_filled(r, i));
     for (int r = 0; r < inputs_of(team_.rank, prefix_); ++r) {
-      inputs[r] = input(i);
-      if (r < team_.rank || own_moves_)
-        STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(i), bytes(i), nullptr, &inputs[r]));
+      inputs[r] = static_cast<const char*>(request_.input) + rounds_.at(range);
+      if (r < team_.rank || own_moves_) STRETTO_TRY(rounds_.get(r, i, range, &inputs[r]));
     }
-    void* out = static_cast<char*>(request_.output) + at(i);
-    combine_prefix(request_, inputs, inputs_of(team_.rank, prefix_), out, rounds_.range(i).size());
+    void* out = static_cast<char*>(request_.output) + rounds_.at(range);
+    combine_prefix(request_, inputs, inputs_of(team_.rank, prefix_), out, range.size());
     if (team_.rank > 0 || own_moves_) rounds_.drained(i);
     return Status::good();
   }

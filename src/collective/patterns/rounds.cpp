@@ -9,7 +9,10 @@ Range part_of(const Range& range, int i, int parts, size_t grain) {
 }
 
 Rounds::Rounds(Team& team, const Request& request, size_t per_round)
-    : team_(team), element_(request.element), total_(request.count) {
+    : team_(team),
+      element_(request.element),
+      total_(request.count),
+      grain_(cache_line % request.element == 0 ? cache_line / request.element : 1) {
   size_t cell = team.staged->cell_bytes();
   if (per_round == 0 || per_round > cell) per_round = cell;
   elements_ = std::max<size_t>(per_round / element_, 1);

@@ -33,8 +33,35 @@ class Rounds {
   uint64_t number(uint32_t i) const { return first_ + i; }
   transport::Cell cell(uint32_t i) const { return {uint32_t(number(i)), i * elements_ * element_}; }
 
+  // Part `owner` of round i in as many as there are ranks, on cache lines where elements allow.
+  Range slice(uint32_t i, int owner) const { return part_of(range(i), owner, team_.size, grain_); }
+
+  // Bytes before a part of the vector, and in it.
+  size_t at(const Range& part) const { return part.begin * element_; }
+  size_t bytes(const Range& part) const { return part.size() * element_; }
+
   // Waits until the cell of round i may be filled again.
   Status free(uint32_t i) { return team_.all_drained(number(i) - team_.staged->cells()); }
+
+  // Copies `part` of `vector`, which lies in round i, into this rank's cell.
+  Status put(uint32_t i, const Range& part, const void* vector) {
+    if (part.size() == 0) return Status::good();
+    return team_.staged->put(cell(i), at(part), static_cast<const char*>(vector) + at(part), bytes(part));
+  }
+
+  // Where rank r's cell holds it.
+  Status get(int r, uint32_t i, const Range& part, const void** data) {
+    return team_.staged->get(r, {}, cell(i), at(part), bytes(part), nullptr, data);
+  }
+  char* place(uint32_t i, const Range& part) { return static_cast<char*>(team_.staged->place(cell(i), at(part), bytes(part))); }
+
+  // All of round i for everybody to read.
+  Status stage(uint32_t i, const void* vector) {
+    STRETTO_TRY(free(i));
+    STRETTO_TRY(put(i, range(i), vector));
+    filled(i);
+    return Status::good();
+  }
 
   void filled(uint32_t i) { team_.waiter.announce(team_.mine().filled, number(i)); }
   void reduced(uint32_t i) { team_.waiter.announce(team_.mine().reduced, number(i)); }
@@ -52,6 +79,7 @@ class Rounds {
  private:
   Team& team_;
   size_t element_, total_, elements_;  // elements_: per round
+  size_t grain_;                       // of slices
   uint32_t count_;
   uint64_t first_;
 };

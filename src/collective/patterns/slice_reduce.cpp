@@ -10,7 +10,7 @@ constexpr size_t block_bytes =
 class SliceReduction {
  public:
   SliceReduction(Team& team, const Request& request, bool consumer)
-      : team_(team), request_(request), rounds_(team, request), consumer_(consumer), grain_(grain_of(request.element)) {}
+      : team_(team), request_(request), rounds_(team, request), consumer_(consumer) {}
 
   Status run() {
     for (uint32_t step = 0; step < rounds_.count() + 2; ++step) {
@@ -22,35 +22,28 @@ class SliceReduction {
   }
 
  private:
-  // Slices begin on cache lines where elements allow.
-  static size_t grain_of(size_t element) { return cache_line % element == 0 ? cache_line / element : 1; }
-
-  Range slice(uint32_t i, int owner) const { return part_of(rounds_.range(i), owner, team_.size, grain_); }
-  size_t at(const Range& range) const { return range.begin * request_.element; }
-  size_t bytes(const Range& range) const { return range.size() * request_.element; }
-  const char* input(size_t position) const { return static_cast<const char*>(request_.input) + position; }
-  char* output(size_t position) const { return static_cast<char*>(request_.output) + position; }
+  char* output(const Range& range) const { return static_cast<char*>(request_.output) + rounds_.at(range); }
 
   // Everything but the own slice: that is two runs, before and after it.
   Status stage(uint32_t i) {
     STRETTO_TRY(rounds_.free(i));
-    Range whole = rounds_.range(i), own = slice(i, team_.rank);
+    Range whole = rounds_.range(i), own = rounds_.slice(i, team_.rank);
     for (const Range& run : {Range{whole.begin, own.begin}, Range{own.end, whole.end}})
-      if (run.size() > 0) STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(run), input(at(run)), bytes(run)));
+      STRETTO_TRY(rounds_.put(i, run, request_.input));
     rounds_.filled(i);
     return Status::good();
   }
 
   Status reduce_own(uint32_t i) {
-    Range own = slice(i, team_.rank);
+    Range own = rounds_.slice(i, team_.rank);
     const void** inputs = team_.pointers();
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
       STRETTO_TRY(rounds_.wait_filled(r, i));
-      STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(own), bytes(own), nullptr, &inputs[r]));
+      STRETTO_TRY(rounds_.get(r, i, own, &inputs[r]));
     }
-    inputs[team_.rank] = input(at(own));
-    reduce_blocks(own, static_cast<char*>(team_.staged->place(rounds_.cell(i), at(own), bytes(own))));
+    inputs[team_.rank] = static_cast<const char*>(request_.input) + rounds_.at(own);
+    reduce_blocks(own, rounds_.place(i, own));
     rounds_.reduced(i);
     return Status::good();
   }
@@ -61,7 +54,7 @@ class SliceReduction {
     for (size_t begin = 0; begin < own.size(); begin += elements) {
       size_t n = std::min(elements, own.size() - begin), done = begin * request_.element, length = n * request_.element;
       combine(request_, inputs, team_.size, place + done, n);
-      if (consumer_) kernels::copy(output(at(own) + done), place + done, length);
+      if (consumer_) kernels::copy(output(own) + done, place + done, length);
       for (int r = 0; r < team_.size; ++r) inputs[r] = static_cast<const char*>(inputs[r]) + length;
     }
   }
@@ -69,11 +62,11 @@ class SliceReduction {
   Status collect(uint32_t i) {
     for (int k = 1; consumer_ && k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
-      Range theirs = slice(i, r);
+      Range theirs = rounds_.slice(i, r);
       const void* data;
       STRETTO_TRY(rounds_.wait_reduced(r, i));
-      STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), at(theirs), bytes(theirs), nullptr, &data));
-      kernels::copy(output(at(theirs)), data, bytes(theirs));
+      STRETTO_TRY(rounds_.get(r, i, theirs, &data));
+      kernels::copy(output(theirs), data, rounds_.bytes(theirs));
     }
     rounds_.drained(i);
     return Status::good();
@@ -83,7 +76,6 @@ class SliceReduction {
   const Request& request_;
   Rounds rounds_;
   const bool consumer_;
-  const size_t grain_;
 };
 
 }  // namespace
