@@ -84,12 +84,13 @@ bool Progress::after(Queue& queue, Operation& operation) {
     queue.busy = false;
   }
   const bool more = queue.first != nullptr;
-  queue.length.fetch_sub(1, std::memory_order_release);
-  queued_.fetch_sub(1, std::memory_order_relaxed);
   operation.next_ = nullptr;
   (last_executed_ ? last_executed_->next_ : executed_) = &operation;
   last_executed_ = &operation;
-  executed_count_.fetch_add(1, std::memory_order_release);
+  executed_count_.fetch_add(1, std::memory_order_relaxed);
+  // Last: who sees nothing queued finds what was executed.
+  queue.length.fetch_sub(1, std::memory_order_release);
+  queued_.fetch_sub(1, std::memory_order_release);
   return more;
 }
 
