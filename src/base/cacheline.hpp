@@ -25,4 +25,16 @@ inline void prefetch_for_write(const void* begin, size_t bytes) {
   for (size_t at = 0; at < bytes; at += cache_line) prefetch_for_write(lines + at);
 }
 
+// Gives lines that were written to the cache which the cores share, from where another core has them sooner than from this one's
+// own. A hint that other processors take for no operation (cldemote).
+inline void offer(const void* begin, size_t bytes) {
+#if defined(__x86_64__)
+  const char* lines = static_cast<const char*>(begin);
+  for (size_t at = 0; at < bytes; at += cache_line) asm volatile(".byte 0x0f, 0x1c, 0x07" : : "D"(lines + at) : "memory");
+#else
+  (void)begin;
+  (void)bytes;
+#endif
+}
+
 }  // namespace stretto

@@ -18,6 +18,8 @@ constexpr size_t block_bytes = 1 << 10;
 // All cells of the two ranks together stay in a second-level cache.
 constexpr size_t round_bytes = 64 << 10;
 
+constexpr size_t offered_bytes = 4 << 10;
+
 class PairReduction {
  public:
   PairReduction(Team& team, const Request& request)
@@ -37,8 +39,10 @@ class PairReduction {
 
   Status stage(uint32_t i) {
     STRETTO_TRY(rounds_.free(i));
-    STRETTO_TRY(rounds_.put(i, rounds_.slice(i, other_), request_.input));
+    Range theirs = rounds_.slice(i, other_);
+    STRETTO_TRY(rounds_.put(i, theirs, request_.input));
     rounds_.filled(i);
+    offer_few(rounds_.place(i, theirs), rounds_.bytes(theirs));
     return Status::good();
   }
 
@@ -57,6 +61,7 @@ class PairReduction {
       kernels::copy(out + done, theirs + done, elements * request_.element);
     });
     rounds_.reduced(i);
+    offer_few(theirs, rounds_.bytes(own));
     return Status::good();
   }
 
@@ -69,6 +74,11 @@ class PairReduction {
               [&](size_t done, size_t elements) { kernels::copy(out + done, place + done, elements * request_.element); });
     rounds_.drained(i);
     return Status::good();
+  }
+
+  // Offering a line takes as long as fetching it, but begins earlier: it pays as long as stores to come need not wait for it.
+  static void offer_few(const char* lines, size_t bytes) {
+    if (bytes <= offered_bytes) offer(lines, bytes);
   }
 
   // work(bytes before the block, elements in it) for each block of `count` elements at `lines`, which become this rank's.

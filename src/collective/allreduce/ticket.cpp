@@ -15,7 +15,7 @@ Status allreduce_ticket(Team& team, const Request& request) {
   void* deposit;
   STRETTO_TRY(meeting.claim(&deposit));
   memcpy(deposit, request.input, request.bytes());
-  if (!meeting.post()) return meeting.result(request.output, request.bytes());
+  if (!meeting.post(request.bytes())) return meeting.result(request.output, request.bytes());
   const void** inputs = team.pointers();
   STRETTO_TRY(meeting.read_all(inputs));
   void* result = meeting.place();

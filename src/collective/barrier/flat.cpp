@@ -6,7 +6,7 @@ namespace stretto::collective {
 
 Status barrier_flat(Team& team, const Request&) {
   Meeting meeting(team);
-  meeting.post();
+  meeting.post(0);
   for (int r = 0; r < team.size; ++r) {
     if (r == team.rank) continue;
     const void* nothing;

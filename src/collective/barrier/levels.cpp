@@ -9,7 +9,7 @@ namespace {
 Status tell(Exchange& exchange) {
   void* unused;
   STRETTO_TRY(exchange.claim(&unused));
-  exchange.post();
+  exchange.post(0);
   return Status::good();
 }
 

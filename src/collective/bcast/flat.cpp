@@ -12,7 +12,7 @@ Status bcast_flat(Team& team, const Request& request) {
     void* payload;
     STRETTO_TRY(exchange.claim(&payload));
     memcpy(payload, request.input, request.bytes());
-    exchange.post();
+    exchange.post(request.bytes());
     exchange.fetch_next(request.bytes());
   } else {
     const void* payload;

@@ -11,7 +11,7 @@ Status post(Exchange& exchange, const void* data, size_t bytes) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   memcpy(payload, data, bytes);
-  exchange.post();
+  exchange.post(bytes);
   return Status::good();
 }
 

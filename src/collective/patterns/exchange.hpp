@@ -16,6 +16,11 @@ inline void fetch_payload(const Slot& next, size_t bytes) {
   prefetch_for_write(&next, offsetof(Slot, payload) + bytes);
 }
 
+// The lines of a payload that was announced, to those who read it.
+inline void offer_payload(const Slot& slot, size_t bytes) {
+  offer(&slot, offsetof(Slot, payload) + bytes);
+}
+
 class Exchange {
  public:
   explicit Exchange(Team& team) : team_(team), number_(++team.exchanges) {}
@@ -29,7 +34,12 @@ class Exchange {
     return Status::good();
   }
 
-  void post() { team_.waiter.announce(slot(team_.rank).ready, number_); }
+  // `bytes` of it.
+  void post(size_t bytes) {
+    Slot& own = slot(team_.rank);
+    team_.waiter.announce(own.ready, number_);
+    offer_payload(own, bytes);
+  }
 
   // The payload of rank r, once posted.
   Status read(int r, const void** payload) {
@@ -63,7 +73,7 @@ Status compare_all(Team& team, const T& own, T* all) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   __builtin_memcpy(payload, &own, sizeof(T));
-  exchange.post();
+  exchange.post(sizeof(T));
   for (int r = 0; r < team.size; ++r) {
     const void* theirs = payload;
     if (r != team.rank) STRETTO_TRY(exchange.read(r, &theirs));

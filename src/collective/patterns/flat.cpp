@@ -28,7 +28,7 @@ Status reduce_to_all(Team& team, const Request& request) {
   Meeting meeting(team);
   void* payload = meeting.payload();
   memcpy(payload, request.input, request.bytes());
-  meeting.post();
+  meeting.post(request.bytes());
   STRETTO_TRY(read_and_combine(meeting, team, request, output_is_input(request) ? payload : request.input));
   meeting.fetch_next(request.bytes());
   return Status::good();
@@ -45,7 +45,7 @@ Status reduce_to_root(Team& team, const Request& request) {
   if (is_root)
     STRETTO_TRY(read_and_combine(exchange, team, request, payload ? payload : request.input));
   else
-    exchange.post();
+    exchange.post(request.bytes());
   exchange.finish();
   if (!is_root) exchange.fetch_next(request.bytes());
   return Status::good();

@@ -15,8 +15,8 @@ class LastTicket {
   Status claim(void** payload) { return exchange_.claim(payload); }
 
   // Shows the payload and draws a ticket: whether it is the last.
-  bool post() {
-    exchange_.post();
+  bool post(size_t bytes) {
+    exchange_.post(bytes);
     const uint64_t drawn = team_.presence->tickets.value.fetch_add(1, std::memory_order_acq_rel) + 1;
     return drawn == number_ * uint64_t(team_.size);
   }

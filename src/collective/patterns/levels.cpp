@@ -41,7 +41,7 @@ class LevelsReduction {
     void* payload;
     STRETTO_TRY(inner_.claim(&payload));
     memcpy(payload, request_.input, request_.bytes());
-    inner_.post();
+    inner_.post(request_.bytes());
     return Status::good();
   }
 
@@ -56,7 +56,7 @@ class LevelsReduction {
     }
     STRETTO_TRY(outer_.claim(&partial_));
     combine(request_, inputs, ranks, partial_, request_.count);
-    if (post) outer_.post();
+    if (post) outer_.post(request_.bytes());
     return Status::good();
   }
 
@@ -80,7 +80,7 @@ class LevelsReduction {
     STRETTO_TRY(reduce_home(true));
     STRETTO_TRY(back.claim(&result));
     STRETTO_TRY(reduce_domains(result));
-    back.post();
+    back.post(request_.bytes());
     memcpy(request_.output, result, request_.bytes());
     return Status::good();
   }

@@ -15,7 +15,12 @@ class Meeting {
   // This rank's payload, to be filled before post().
   void* payload() { return slot(team_.rank).payload; }
 
-  void post() { team_.waiter.announce(slot(team_.rank).ready, number_); }
+  // `bytes` of it.
+  void post(size_t bytes) {
+    Slot& own = slot(team_.rank);
+    team_.waiter.announce(own.ready, number_);
+    offer_payload(own, bytes);
+  }
 
   // The payload of rank r, another one, once posted. Every rank reads all others' before it leaves.
   Status read(int r, const void** payload) {
@@ -42,7 +47,7 @@ Status exchange_all(Team& team, const T& own, T* all) {
   static_assert(sizeof(T) <= slot_payload);
   Meeting meeting(team);
   __builtin_memcpy(meeting.payload(), &own, sizeof(T));
-  meeting.post();
+  meeting.post(sizeof(T));
   all[team.rank] = own;
   for (int r = 0; r < team.size; ++r) {
     if (r == team.rank) continue;

@@ -79,7 +79,7 @@ Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
     STRETTO_TRY(exchange.claim(&deposited));
     memcpy(deposited, request.input, request.bytes());
   }
-  if (shows) exchange.post();
+  if (shows) exchange.post(request.bytes());
   const void** inputs = team.pointers();
   for (int r = 0; r < team.rank; ++r) STRETTO_TRY(exchange.read(r, &inputs[r]));
   inputs[team.rank] = own_moves ? deposited : request.input;

@@ -162,7 +162,7 @@ Status scatter_reduce_flat(Team& team, const Request& request) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   memcpy(payload, request.input, request.bytes());
-  exchange.post();
+  exchange.post(request.bytes());
   const Piece& own = request.gives[team.rank];
   size_t at = size_t(static_cast<const char*>(own.data) - static_cast<const char*>(request.input));
   const void** inputs = team.pointers();

@@ -71,7 +71,7 @@ class DirectShipment {
     STRETTO_TRY(exchange.claim(&payload));
     auto* own = static_cast<Facts*>(payload);
     show(own);
-    exchange.post();
+    exchange.post(sizeof(Facts));
     Reach common = own->reach;
     for (int k = 1; k <= team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;

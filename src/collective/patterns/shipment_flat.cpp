@@ -21,7 +21,7 @@ Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const 
   if (!route.each) deposit(to, *request.gives);
   uint64_t label = label_of(request.kind, Form::flat, piece);
   memcpy(payload, &label, sizeof label);
-  exchange.post();
+  exchange.post(sizeof label + piece * (route.each ? size_t(team.size) : 1));
   return Status::good();
 }
 

@@ -57,7 +57,7 @@ class StagedShipment {
     size_t bytes = route_.known ? known_piece() : post_sizes(static_cast<char*>(payload));
     uint64_t label = label_of(request_.kind, Form::staged, bytes);
     memcpy(payload, &label, sizeof label);
-    exchange_.post();
+    exchange_.post(sizeof label);
     return Status::good();
   }
 
