@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains examples/train.py plainly and under Stretto, in turn, and shows losses and times side by side.
+"""Trains examples/train.py plainly and under Stretto, in turn, and shows losses and times side by side; then profiles a training
+with a slow rank.
 
     ./dev demo                                          with the MPI of the Python that runs it
     .mpi/mpich/bin/python examples/demo.py --mpi mpich
@@ -98,11 +99,22 @@ class Demo:
 
     def pairs(self, ranks: int, repeats: int) -> tuple[list[Run], list[Run]]:
         """Plain and accelerated runs in turn, so that both meet the same weather."""
-        plain, accelerated = [], []
-        for _ in range(repeats):
-            plain.append(self.train(ranks, False))
-            accelerated.append(self.train(ranks, True))
-        return plain, accelerated
+        runs: dict[bool, list[Run]] = {False: [], True: []}
+        for i in range(repeats):
+            for accelerated in (False, True) if i % 2 == 0 else (True, False):
+                runs[accelerated].append(self.train(ranks, accelerated))
+        return runs[False], runs[True]
+
+    def profile(self, ranks: int, folder: Path) -> None:
+        """Records a training whose last rank is slower than the others, and shows what the profile says."""
+        program = [str(HERE / "stragglers.py"), "--work", "--late", "slow", "--out", str(self.folder / "times.json")]
+        command = [self.stretto, "profile", "--trace", "-o", str(folder), "--", *self.mpi.launch(ranks, *program)]
+        shutil.rmtree(folder, ignore_errors=True)
+        done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        print(done.stdout)
+        if done.returncode:
+            sys.exit(f"demo: this failed with exit code {done.returncode}: {' '.join(command)}")
+        subprocess.run([self.stretto, "report", str(folder)], stdout=subprocess.DEVNULL, check=True)
 
 
 def largest_difference(a: list[float], b: list[float]) -> float:
@@ -161,7 +173,14 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
     for good, words in checks:
         print(f"  {'yes' if good else 'NO '}  {words}")
     print(
+        f"\nWho is late: the same with {options.ranks} ranks, the last of which computes slower, under stretto profile:",
+        flush=True,
+    )
+    demo.profile(options.ranks, options.output)
+    print(
         "\nWhere to look next:\n"
+        f"  {options.output / 'report.html'}\n"
+        "                                                           the whole report of that training, in a browser\n"
         "  .venv/bin/stretto run -- mpirun -n 4 YOUR_PROGRAM        the same for your program\n"
         "  .venv/bin/stretto compare -- mpirun -n 4 YOUR_PROGRAM    with and without, side by side\n"
         "  .venv/bin/stretto doctor                                 what this machine offers\n"
@@ -177,6 +196,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3, help="runs of each kind")
     parser.add_argument("--images", type=int, default=2500)
     parser.add_argument("--backend", choices=["auto", "torch", "numpy"], default="auto")
+    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder of the profile")
     parser.add_argument("--tuned", action="store_true", help="give the MPI its best known settings instead of its defaults")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
