@@ -81,8 +81,8 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int, acceler
     others = _other_functions(summary)
     if others:
         say(f"other calls: {others}", file)
-    for one in summary.arrivals[:_ARRIVALS]:
-        say(_arrival(one), file)
+    for arrival in summary.arrivals[:_ARRIVALS]:
+        say(_arrival(arrival), file)
     for line in warnings(summary, exit_code):
         say(line, file)
 
