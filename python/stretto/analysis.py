@@ -65,12 +65,31 @@ class Function:
 
 
 @dataclass(slots=True)
+class Arrival:
+    """How the ranks of one communicator on one node came to the collectives that were compared. Times in seconds."""
+
+    host: str
+    ranks: list[int]  # of the world, by their rank in the communicator, as far as they left a record
+    calls: int  # collectives compared, by the rank that compared most
+    mean_spread: float  # last arrival less first
+    most_spread: float
+    repeated: float  # share in which the last one was the same as in the one compared before
+    last: dict[int, float]  # rank of the world -> share in which it was the last
+    behind: dict[int, float]  # rank of the world -> how long it came after the first, on average
+
+    @property
+    def usual_last(self) -> int:
+        return max(self.last, key=lambda rank: self.last[rank])
+
+
+@dataclass(slots=True)
 class Summary:
     """A job's summary; the totals are sums over its ranks."""
 
     ranks: list[Rank] = field(default_factory=list)
     collectives: dict[str, Collective] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
+    arrivals: list[Arrival] = field(default_factory=list)  # the largest spread in all first
     processes: int = 0  # that left a record, ranks or not
     refusals: list[str] = field(default_factory=list)  # why processes that are no ranks went on without Stretto, in words
     world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed
@@ -125,12 +144,37 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
     common_rate = median(rates) if rates else 0.0
     for one in ranks:
         _add(summary, one, one.seconds_per_tick() or common_rate, end_ns)
+    summary.arrivals = _arrivals([(one, one.seconds_per_tick() or common_rate) for one in ranks])
     sizes = {one.world_size for one in ranks}
     if len(sizes) == 1:
         summary.world_size = sizes.pop()
         present = {one.world_rank for one in ranks}
         summary.missing = [rank for rank in range(min(summary.world_size, 1 << 20)) if rank not in present]
     return summary
+
+
+def _arrivals(ranks: list[tuple[record.Record, float]]) -> list[Arrival]:
+    """The ranks' views of each communicator, put together."""
+    views: dict[tuple[str, int, int], list[tuple[record.ArrivalCount, int, float]]] = {}
+    for one, rate in ranks:
+        for count in one.arrivals:
+            views.setdefault((one.host, count.identity, count.size), []).append((count, one.world_rank, rate))
+    found = [_arrival(host, sorted(seen, key=lambda view: view[0].rank)) for (host, _, _), seen in views.items()]
+    return sorted(found, key=lambda one: -one.mean_spread * one.calls)
+
+
+def _arrival(host: str, views: list[tuple[record.ArrivalCount, int, float]]) -> Arrival:
+    compared = sum(count.calls for count, _, _ in views)
+    return Arrival(
+        host=host,
+        ranks=[rank for _, rank, _ in views],
+        calls=max(count.calls for count, _, _ in views),
+        mean_spread=sum(count.spread_ticks * rate for count, _, rate in views) / compared,
+        most_spread=max(count.most_ticks * rate for count, _, rate in views),
+        repeated=sum(count.repeated for count, _, _ in views) / compared,
+        last={rank: count.last / count.calls for count, rank, _ in views},
+        behind={rank: count.behind_ticks * rate / count.calls for count, rank, rate in views},
+    )
 
 
 def _add(summary: Summary, one: record.Record, rate: float, end_ns: int) -> None:
@@ -195,5 +239,18 @@ def as_json(summary: Summary) -> dict[str, Any]:
             }
             for name, one in summary.collectives.items()
         },
+        "arrivals": [
+            {
+                "host": one.host,
+                "ranks": one.ranks,
+                "calls": one.calls,
+                "mean_spread_seconds": one.mean_spread,
+                "most_spread_seconds": one.most_spread,
+                "repeated_share": one.repeated,
+                "last_share": {str(rank): share for rank, share in one.last.items()},
+                "behind_seconds": {str(rank): behind for rank, behind in one.behind.items()},
+            }
+            for one in summary.arrivals
+        ],
         "functions": {name: {"calls": one.calls, "seconds": one.seconds} for name, one in sorted(summary.functions.items())},
     }

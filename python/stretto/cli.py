@@ -16,6 +16,7 @@ from stretto import __version__, bench_cli, preload, profile_cli, report, sessio
 from stretto.cli_options import (
     LibraryOption,
     MpiOption,
+    OrderOption,
     Stray,
     Switch,
     check_writable,
@@ -77,13 +78,14 @@ def run(
         bool | None,
         typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
     ] = None,
+    order: OrderOption = None,
 ) -> None:
     """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.
 
     The launcher is mpirun, mpiexec or srun, of Open MPI, MPICH, Intel MPI or Slurm. The exit code is the launcher's.
     """
     command = command_after_dashes(context, stray, "run")
-    plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library, arena)
+    plan = session.plan(command, accelerate and accelerate.value, mpi and mpi.value, library, arena, order and order.value)
     if plan.warning:
         report.say(plan.warning)
     if dry_run:

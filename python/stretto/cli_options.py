@@ -24,6 +24,19 @@ class Abi(str, Enum):
     abi = "abi"
 
 
+class Order(str, Enum):
+    ranks = "ranks"
+    domains = "domains"
+    arrival = "arrival"
+
+
+OrderOption = Annotated[
+    Order | None,
+    typer.Option(
+        "--order",
+        help="Order of sums: by rank, the same bits in every run; the ranks of a domain first; or as they arrive, other bits.",
+    ),
+]
 MpiOption = Annotated[
     Abi | None,
     typer.Option(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stretto import analysis, profiling, report, running, session
-from stretto.cli_options import LibraryOption, MpiOption, Stray, Switch, command_after_dashes, write_json, write_text
+from stretto.cli_options import LibraryOption, MpiOption, OrderOption, Stray, Switch, command_after_dashes, write_json, write_text
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def profile(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
     mpi: MpiOption = None,
     library: LibraryOption = None,
+    order: OrderOption = None,
 ) -> None:
     """Profile an MPI command's communication: stretto profile -- mpirun -n 4 PROGRAM.
 
@@ -51,7 +52,9 @@ def profile(
     """
     command = command_after_dashes(context, stray, "profile")
     options = profiling.Options(trace, iterations, iteration_calls, limit)
-    plan = profiling.with_profile(session.plan(command, accelerate.value, mpi and mpi.value, library), options)
+    plan = profiling.with_profile(
+        session.plan(command, accelerate.value, mpi and mpi.value, library, order=order and order.value), options
+    )
     if plan.warning:
         report.say(plan.warning)
     if dry_run:

@@ -1,7 +1,7 @@
 """Reads the record that one rank leaves: what it counted, alive after a kill.
 
 The layout is specified in docs/record_format.md and src/trace/record.hpp:
-header, function names, reason names, algorithm names, thread blocks. Everything is little endian.
+header, function names, reason names, algorithm names, thread blocks, arrivals (from version 2 on). Everything is little endian.
 A file that cannot be a record raises RecordError. A record that ends early gives what is there and says so in `problem`.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from stretto.errors import StrettoError
 
 MAGIC = b"STRETTOR"
-VERSION = 1
+VERSIONS = (1, 2)
 NAME_BYTES = 40
 KIND_SLOTS = 32
 ALIGNMENT = 64  # the thread blocks begin, and are as long as, a multiple of this
@@ -29,6 +29,8 @@ STAGES = ("loaded", "initialised", "finalized")
 HEADER = struct.Struct("<8sIIIiii6Q6I128s64s192s")
 FUNCTION_CELL = struct.Struct("<3Q")
 KIND_CELL = struct.Struct("<6Q")
+ARRIVAL_CELL = struct.Struct("<Q2I6Q")
+ARRIVAL_CELLS = 32
 MOST_NAMES = 65536  # in one table; more is taken for damage
 MOST_BYTES = 1 << 30  # of one file that is read
 
@@ -61,6 +63,21 @@ class KindCount:
 
 
 @dataclass(slots=True)
+class ArrivalCount:
+    """How one communicator's ranks came to the collectives that this rank compared."""
+
+    identity: int  # equal on its ranks of one node; used again once it is freed
+    rank: int  # of this process in it
+    size: int
+    calls: int  # collectives compared
+    spread_ticks: int  # last arrival less first, summed
+    most_ticks: int  # and its maximum
+    behind_ticks: int  # this rank's arrival less the first, summed
+    last: int  # times that this rank was the last one
+    repeated: int  # times that the last one was the same as in the collective compared before
+
+
+@dataclass(slots=True)
 class Record:
     """What one process counted, its thread blocks added up."""
 
@@ -80,6 +97,7 @@ class Record:
     verdict: str
     functions: dict[str, FunctionCount] = field(default_factory=dict)
     kinds: dict[str, KindCount] = field(default_factory=dict)
+    arrivals: list[ArrivalCount] = field(default_factory=list)
     problem: str = ""
 
     def seconds_per_tick(self) -> float:
@@ -109,7 +127,8 @@ class _Tables:
     functions: list[str]
     reasons: list[str]
     algorithms: list[str]
-    blocks: int
+    blocks: int  # that are used
+    all_blocks: int
     end: int  # where the thread blocks begin
 
     def block_bytes(self) -> int:
@@ -142,8 +161,8 @@ def parse(data: bytes) -> Record:
     magic, version, header_bytes = fields[0:3]
     if magic != MAGIC:
         raise RecordError("no Stretto record: it does not begin with STRETTOR")
-    if version != VERSION:
-        raise RecordError(f"record version {version}; this command reads version {VERSION}")
+    if version not in VERSIONS:
+        raise RecordError(f"record version {version}; this command reads versions {VERSIONS[0]} to {VERSIONS[-1]}")
     if header_bytes != HEADER.size:
         raise RecordError(f"damaged record: header of {header_bytes} bytes, not {HEADER.size}")
     record = _header(fields)
@@ -154,7 +173,10 @@ def parse(data: bytes) -> Record:
     if end > len(data):
         record.problem = "cut off before its tables end"
         return record
-    _read_blocks(data, _read_tables(data, functions, reasons, algorithms, min(used, blocks)), record)
+    tables = _read_tables(data, (functions, reasons, algorithms), min(used, blocks), blocks)
+    _read_blocks(data, tables, record)
+    if version > 1:
+        _read_arrivals(data, tables.end + tables.all_blocks * tables.block_bytes(), record)
     return record
 
 
@@ -177,14 +199,15 @@ def _text(raw: bytes) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _read_tables(data: bytes, functions: int, reasons: int, algorithms: int, blocks: int) -> _Tables:
+def _read_tables(data: bytes, lengths: tuple[int, int, int], used: int, blocks: int) -> _Tables:
+    functions, reasons, algorithms = lengths
     names = []
     for number in range(functions + reasons + algorithms):
         at = HEADER.size + NAME_BYTES * number
         names.append(_text(data[at : at + NAME_BYTES]) or f"unnamed {number}")
     middle = functions + reasons
     end = _aligned(HEADER.size + NAME_BYTES * len(names))
-    return _Tables(names[:functions], names[functions:middle], names[middle:], blocks, end)
+    return _Tables(names[:functions], names[functions:middle], names[middle:], used, blocks, end)
 
 
 def _read_blocks(data: bytes, tables: _Tables, record: Record) -> None:
@@ -196,6 +219,14 @@ def _read_blocks(data: bytes, tables: _Tables, record: Record) -> None:
             return
         _add_functions(data, at, tables, record)
         _add_kinds(data, at + FUNCTION_CELL.size * len(tables.functions), tables, record)
+
+
+def _read_arrivals(data: bytes, at: int, record: Record) -> None:
+    if at + ARRIVAL_CELLS * ARRIVAL_CELL.size > len(data):
+        record.problem = record.problem or "cut off before its arrivals end"
+        return
+    cells = ARRIVAL_CELL.iter_unpack(data[at : at + ARRIVAL_CELLS * ARRIVAL_CELL.size])
+    record.arrivals = [count for count in (ArrivalCount(*cell) for cell in cells) if count.calls]
 
 
 def _add_functions(data: bytes, at: int, tables: _Tables, record: Record) -> None:

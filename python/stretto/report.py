@@ -6,10 +6,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from stretto.analysis import LIFE, Collective, Summary
+from stretto.analysis import LIFE, Arrival, Collective, Summary
 from stretto.comparison import Comparison
 from stretto.machine import Finding
 
+_ARRIVALS = 3  # communicators whose arrivals are told
 _OTHER_FUNCTIONS = 5  # of those that are no collectives of the table, the slowest are named
 
 
@@ -80,8 +81,19 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int, acceler
     others = _other_functions(summary)
     if others:
         say(f"other calls: {others}", file)
+    for arrival in summary.arrivals[:_ARRIVALS]:
+        say(_arrival(arrival), file)
     for line in warnings(summary, exit_code):
         say(line, file)
+
+
+def _arrival(one: Arrival) -> str:
+    last = one.usual_last
+    return (
+        f"arrival, {len(one.ranks)} ranks, {one.calls} collectives compared: {seconds(one.mean_spread)} from first to last "
+        f"(at most {seconds(one.most_spread)}); rank {last} last in {percent(one.last[last])}, "
+        f"the same rank twice running in {percent(one.repeated)}"
+    )
 
 
 def _by_time(summary: Summary) -> list[tuple[str, Collective]]:

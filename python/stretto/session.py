@@ -78,7 +78,12 @@ class Result:
 
 
 def plan(
-    command: Sequence[str], accelerate: str | None, abi: str | None, library: Path | None, arena: bool | None = None
+    command: Sequence[str],
+    accelerate: str | None,
+    abi: str | None,
+    library: Path | None,
+    arena: bool | None = None,
+    order: str | None = None,
 ) -> Plan:
     """What will be done for a command; None: decide by the launcher, the program and the environment."""
     if not command:
@@ -92,7 +97,8 @@ def plan(
     mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
     wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
     arena_library = preload.find_arena(path) if wanted else None
-    return Plan(list(command), launcher, chosen, path, mode, warning, arena=arena_library)
+    settings = {"STRETTO_ORDER": order} if order else {}
+    return Plan(list(command), launcher, chosen, path, mode, warning, settings=settings, arena=arena_library)
 
 
 def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:

@@ -37,6 +37,12 @@ constexpr uint32_t slot_of(uint64_t number) {
   return uint32_t(number * 3 % slot_ring);
 }
 
+// When a rank came to the collectives that are compared, by their number (collective/arrival_watch.hpp).
+inline constexpr uint32_t arrival_ring = 32;
+struct alignas(cache_line) ArrivalTimes {
+  std::atomic<uint64_t> stamps[arrival_ring];
+};
+
 struct RankBoard {
   alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
   alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
@@ -44,13 +50,14 @@ struct RankBoard {
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
+  ArrivalTimes arrivals;
   Slot even_meeting;
   Slot slots[slot_ring];
   Slot odd_meeting;  // far from the other, for the same reason
 
   Slot& meeting(uint64_t number) { return number % 2 ? odd_meeting : even_meeting; }
 };
-static_assert(sizeof(RankBoard) == 6 * cache_line + (slot_ring + 2) * sizeof(Slot));
+static_assert(sizeof(RankBoard) == 6 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset

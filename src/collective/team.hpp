@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/status.hpp"
+#include "collective/arrival_watch.hpp"
 #include "collective/board.hpp"
 #include "collective/domains.hpp"
 #include "collective/patterns/claims.hpp"
@@ -39,6 +40,7 @@ class Team {
       : rank(own_rank),
         size(ranks),
         waiter(how_to_wait),
+        arrivals(shared_board->ranks, own_rank, ranks),
         board_(shared_board),
         known_done_(new (std::nothrow) uint64_t[ranks]()),
         known_drained_(new (std::nothrow) uint64_t[ranks]()),
@@ -49,6 +51,7 @@ class Team {
   const int rank;
   const int size;
   Waiter waiter;
+  ArrivalWatch arrivals;
   Scratch scratch;
   std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
   PresenceBoard* presence = nullptr;             // comes with the staging cells
@@ -73,6 +76,8 @@ class Team {
   uint64_t exchanges = 0;
   uint64_t meetings = 0;
   uint64_t rounds = 0;
+  size_t round_layout = 0;    // bytes that each of the newest takes of a cell where several share it; else 0
+  uint64_t rounds_moved = 0;  // those up to this one lay otherwise
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;
@@ -87,6 +92,15 @@ class Team {
   // remembered, so that its line is looked at only when needed.
   Status all_done(uint64_t number) { return all_reached(known_done_.get(), number, &RankBoard::done); }
   Status all_drained(uint64_t number) { return all_reached(known_drained_.get(), number, &RankBoard::drained); }
+  // A rank that is not known to have drained round `number`; -1: all have. Waits for nobody.
+  int not_drained(uint64_t number) {
+    for (int r = 0; r < size; ++r) {
+      if (r == rank || reached(known_drained_[r], number)) continue;
+      known_drained_[r] = board(r).drained.value.load(std::memory_order_acquire);
+      if (!reached(known_drained_[r], number)) return r;
+    }
+    return -1;
+  }
   void assume_reached(int r, uint64_t number) {
     known_done_[r] = known_drained_[r] = number;
   }  // for teams that start at a number

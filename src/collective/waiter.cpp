@@ -39,6 +39,29 @@ Status Waiter::wait_long(Signal& signal, uint64_t target, int writer) {
   return sleep(signal, target, writer);
 }
 
+// As wait_long(), with a condition that is not this signal's alone.
+Status Waiter::wait_any(bool (*ready)(const void*), const void* context, const Awaited& awaited) {
+  auto& [signal, target, writer] = awaited;
+  if (suspension_) return wait_suspended(signal, target, writer);
+  trace::takes_long();
+  for (uint32_t i = 1; i <= policy_.spins; ++i) {
+    if (ready(context)) return Status::good();
+    STRETTO_TRY(attend(i, while_spinning, signal, target, writer));
+    cpu_relax();
+  }
+  for (uint32_t i = 1; i <= policy_.yields; ++i) {
+    if (ready(context)) return Status::good();
+    STRETTO_TRY(attend(i, while_yielding, signal, target, writer));
+    platform::yield();
+  }
+  for (uint32_t naps = 1; !ready(context); ++naps) {
+    nap(signal, target);
+    if (ready(context)) break;
+    STRETTO_TRY(attend(naps, while_sleeping, signal, target, writer));
+  }
+  return Status::good();
+}
+
 // Whoever resumes it drives MPI.
 Status Waiter::wait_suspended(Signal& signal, uint64_t target, int writer) {
   while (!has_reached(signal, target)) {

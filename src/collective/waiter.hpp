@@ -57,6 +57,18 @@ class Waiter {
     return wait_long(signal, target, writer);
   }
 
+  // Returns once ready() is true, which `signal` reaching `target` brings about; so may others, which are noticed half a
+  // millisecond late when this rank sleeps.
+  template <class Ready>
+  Status until_any(const Ready& ready, Signal& signal, uint64_t target, int writer) {
+    for (uint32_t i = 0; i < policy_.looks; ++i) {
+      if (ready()) return Status::good();
+      cpu_relax();
+    }
+    return wait_any([](const void* context) { return (*static_cast<const Ready*>(context))(); }, &ready,
+                    {signal, target, writer});
+  }
+
   // A short look out for what is likely to come at once: whether it has come.
   bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {
     for (uint32_t i = 0; i < looks && policy_.spins > 0; ++i) {
@@ -106,7 +118,14 @@ class Waiter {
   static constexpr Periods while_yielding{16, 1 << 16};
   static constexpr Periods while_sleeping{1, 200};
 
+  struct Awaited {
+    Signal& signal;
+    uint64_t target;
+    int writer;
+  };
+
   static void wake(Signal& signal);
+  Status wait_any(bool (*ready)(const void*), const void* context, const Awaited& awaited);
   Status wait_long(Signal& signal, uint64_t target, int writer);
   Status wait_suspended(Signal& signal, uint64_t target, int writer);
   Status sleep(Signal& signal, uint64_t target, int writer);

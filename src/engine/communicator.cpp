@@ -27,7 +27,6 @@ constexpr uint64_t stage_refused = 1;
 constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that prepare their cells; its last bit: they have them
 
 constexpr uint32_t stage_cells = 4;
-constexpr uint64_t calls_between_progress = 64;
 constexpr size_t largest_cell = 256 << 10;  // fewer rounds cost less than what larger cells cost in cache
 constexpr uint64_t largest_stage = uint64_t(8) << 20;
 
@@ -64,6 +63,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
   if (team_ && members_) settle(*team_, size);
   if (team_) team_->arrival_order = policy.arrival_order;
+  if (team_) team_->arrivals.record_as(board);
   // Inputs and outputs of all ranks beyond the last-level cache.
   if (team_) team_->stream_from = platform::last_level_cache() / (2 * size_t(size));
 }
@@ -108,6 +108,7 @@ void Communicator::let_go() {
 void Communicator::leave() {
   if (across_) across_->leave();
   if (board_ == 0) return;
+  team_->arrivals.close();
   Board& shared = team_->shared();
   uint64_t stage = shared.stage.load(std::memory_order_acquire), presence = shared.presence.load(std::memory_order_acquire);
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
@@ -216,6 +217,13 @@ Status Communicator::failed(const Status& status) {
   return status;
 }
 
+// Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.
+[[gnu::noinline, gnu::cold]] void Communicator::look_around(bool noted_later) {
+  calls_to_look_ = calls_between_looks;
+  if (!noted_later) team_->arrivals.note(ticks());
+  if (policy_->host.progress) policy_->host.progress(nullptr);
+}
+
 // What prepare() does, and the beginning of run(), where it must cost neither a call nor a copy. The algorithm, or -1.
 [[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
   *reason = this->reason();
@@ -226,12 +234,12 @@ Status Communicator::failed(const Status& status) {
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
   const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
-  // Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.
-  if (++calls_ % calls_between_progress == 0 && policy_->host.progress) policy_->host.progress(nullptr);
+  if (--calls_to_look_ == 0) look_around(algorithm.needs_stage);
   // Ranks that do not know yet of an abandoned call decline all the same: so what declines does so before that is looked at.
   if (abandoned_) *status = failed({});
   if (!algorithm.needs_stage) return selection.algorithm;
   trace::takes_long();
+  team_->arrivals.note(trace::stopwatch.begin);  // the clock was read anyway
   *reason = Reason::large_element;
   if (request.op == kernels::Op::user && !fits_into_cell(request)) return -1;
   if (stage_ == unknown && status->ok()) *status = prepare_stage();

@@ -103,6 +103,7 @@ class Communicator {
   Status execute_started(Operation& operation, const collective::Request& request, int algorithm);
   Status run_in_turn(const collective::Request& request, int algorithm, bool copies_pay);
   void settle(collective::Team& team, int size);
+  void look_around(bool noted_later);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
@@ -129,7 +130,10 @@ class Communicator {
   StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
   bool direct_prepared_ = false;
   std::atomic<bool> abandoned_{false};
-  uint64_t calls_ = 0;
+  // Small calls drive MPI, and are looked at by the arrival watch, once in so many: a prime, as a program's loop has a period
+  // too.
+  static constexpr uint32_t calls_between_looks = 61;
+  uint32_t calls_to_look_ = calls_between_looks;
   int lost_ = 0;  // with Reason::peer_lost: who
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};

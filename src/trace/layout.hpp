@@ -21,7 +21,8 @@ struct Layout {
   constexpr size_t ran() const { return declines() + size_t(kinds) * reasons * sizeof(uint64_t); }
   constexpr size_t block_bytes() const { return round_up(ran() + size_t(kinds) * algorithms * sizeof(uint64_t), cache_line); }
 
-  constexpr size_t total() const { return blocks() + thread_blocks * block_bytes(); }
+  constexpr size_t arrivals() const { return blocks() + thread_blocks * block_bytes(); }
+  constexpr size_t total() const { return arrivals() + arrival_cells * sizeof(ArrivalCell); }
 };
 
 }  // namespace stretto::trace

@@ -1,7 +1,7 @@
 // The record: what one rank counted, in a file that is mapped while the rank runs, so that a killed rank leaves it too.
 //
 // Layout (little endian, natural alignment; docs/record_format.md is its specification, tests/golden holds examples):
-//   Header | function names | reason names | algorithm names | thread blocks
+//   Header | function names | reason names | algorithm names | thread blocks | arrivals
 // Names are fixed-width, zero-padded, so that a reader needs no table of its own. A thread block belongs to one thread
 // (the last one is shared by all threads beyond the number of blocks and updated atomically).
 #pragma once
@@ -11,9 +11,10 @@
 namespace stretto::trace {
 
 inline constexpr char record_magic[8] = {'S', 'T', 'R', 'E', 'T', 'T', 'O', 'R'};
-inline constexpr uint32_t record_version = 1;
+inline constexpr uint32_t record_version = 2;
 inline constexpr size_t name_bytes = 40;
-inline constexpr int kinds = 32;  // collectives that Stretto may take over, numbered by collective/request.hpp
+inline constexpr uint32_t arrival_cells = 32;  // communicators whose arrivals are told apart
+inline constexpr int kinds = 32;               // collectives that Stretto may take over, numbered by collective/request.hpp
 
 enum class Stage : uint32_t { loaded = 0, initialised = 1, finalized = 2 };
 
@@ -49,6 +50,19 @@ struct KindCell {
   uint64_t accelerated_calls, accelerated_bytes, accelerated_ticks;
   uint64_t declined_calls, declined_bytes, declined_ticks;
 };
+
+// How the ranks of one communicator come to its collectives, as this rank has seen it (collective/arrival_watch.hpp).
+struct ArrivalCell {
+  uint64_t identity;      // equal on all its ranks of this node; used again once it is freed
+  uint32_t rank, size;    // of this process in it, and its ranks
+  uint64_t calls;         // collectives that were compared; 0: an unused cell
+  uint64_t spread_ticks;  // last arrival less first, summed over them
+  uint64_t most_ticks;    // and its maximum
+  uint64_t behind_ticks;  // this rank's arrival less the first, summed
+  uint64_t last;          // times that this rank was the last one
+  uint64_t repeated;      // times that the last one was the same rank as in the collective compared before
+};
+static_assert(sizeof(ArrivalCell) == 64);
 
 // A thread block: FunctionCell[functions], KindCell[kinds], uint64_t declines[kinds][reasons], uint64_t ran[kinds][algorithms].
 

@@ -181,6 +181,23 @@ inline void add_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, u
 
 }  // namespace
 
+ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  char* base = memory.load(std::memory_order_acquire);
+  if (!base) return nullptr;
+  auto* cells = reinterpret_cast<ArrivalCell*>(base + layout.arrivals());
+  for (ArrivalCell* cell = cells; cell < cells + arrival_cells; ++cell) {
+    if (cell->size == 0) {
+      cell->identity = identity;
+      cell->rank = rank;
+      cell->size = size;
+    }
+    if (cell->identity == identity && cell->rank == rank && cell->size == size) return cell;
+  }
+  return nullptr;
+}
+
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
   if (joined()) add_call(function, spent_ticks, bytes);
 }

@@ -31,4 +31,8 @@ void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, 
 void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);
 void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);  // both
 
+// Where a communicator's arrivals are counted, by one thread at a time; the same cell for the same three numbers. Null: there is
+// no record, or no cell left.
+ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size);
+
 }  // namespace stretto::trace

@@ -20,14 +20,19 @@ class Block:
     ran: dict[tuple[int, int], int] = field(default_factory=dict)  # (kind, algorithm) -> calls
 
 
+Arrival = tuple[int, int, int, int, int, int, int, int, int]  # the words of a cell
+ARRIVAL_CELLS = 32
+
+
 @dataclass
 class Builder:
     functions: tuple[str, ...] = ("MPI_Init", "MPI_Allreduce", "MPI_Send")
     reasons: tuple[str, ...] = ("user op", "too large")
     algorithms: tuple[str, ...] = ("flat", "slices")
     blocks: list[Block] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
     magic: bytes = b"STRETTOR"
-    version: int = 1
+    version: int = 2
     header_bytes: int = 488
     stage: int = 2
     rank: int = 0
@@ -61,7 +66,11 @@ class Builder:
     def bytes(self) -> bytes:
         names = [name.encode().ljust(40, b"\0") for name in (*self.functions, *self.reasons, *self.algorithms)]
         blocks = self.blocks + [Block()] * (self.block_count - len(self.blocks))
-        return padded(self.header() + b"".join(names)) + b"".join(self.block(block) for block in blocks)
+        data = padded(self.header() + b"".join(names)) + b"".join(self.block(block) for block in blocks)
+        if self.version < 2:
+            return data
+        cells = b"".join(struct.pack("<Q2I6Q", *cell) for cell in self.arrivals)
+        return data + cells.ljust(64 * ARRIVAL_CELLS, b"\0")
 
 
 def example(rank: int = 0, size: int = 1, **changes: object) -> Builder:

@@ -56,6 +56,26 @@ def test_a_shell_between_launcher_and_program_is_no_rank() -> None:
     assert report.warnings(summary, 0) == []
 
 
+def test_arrivals_of_the_ranks_are_put_together() -> None:
+    """Two ticks per ns: rank 3 of the world is the last in 8 of 10, 1 us behind."""
+    first = example(2, 4, arrivals=[(64, 0, 2, 10, 20000, 4000, 0, 2, 7)])
+    second = example(3, 4, arrivals=[(64, 1, 2, 10, 20000, 5000, 20000, 8, 7)])
+    (one,) = analysis.summarise(records(second, first)).arrivals
+    assert (one.ranks, one.calls, one.usual_last) == ([2, 3], 10, 3)
+    assert (one.mean_spread, one.most_spread) == (pytest.approx(1e-6), pytest.approx(2.5e-6))
+    assert one.last == {2: pytest.approx(0.2), 3: pytest.approx(0.8)}
+    assert one.behind == {2: 0, 3: pytest.approx(1e-6)}
+    assert one.repeated == pytest.approx(0.7)
+    out = io.StringIO()
+    summary = analysis.summarise(records(first, second))
+    report.print_summary(summary, 1.5, 0, "on", out)
+    assert (
+        "arrival, 2 ranks, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
+        in out.getvalue()
+    )
+    assert analysis.as_json(summary)["arrivals"][0]["last_share"] == {"2": pytest.approx(0.2), "3": pytest.approx(0.8)}
+
+
 def test_no_mpi_call() -> None:
     assert "no MPI call was seen (exit code 3)" in report.warnings(analysis.Summary(), 3)[0]
     shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"other MPI")

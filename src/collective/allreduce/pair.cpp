@@ -42,7 +42,7 @@ class PairReduction {
     Range theirs = rounds_.slice(i, other_);
     STRETTO_TRY(rounds_.put(i, theirs, request_.input));
     rounds_.filled(i);
-    offer_few(rounds_.place(i, theirs), rounds_.bytes(theirs));
+    offer_few(rounds_.in_cell(i, theirs), rounds_.bytes(theirs));
     return Status::good();
   }
 
@@ -68,7 +68,7 @@ class PairReduction {
   Status collect(uint32_t i) {
     Range theirs = rounds_.slice(i, other_);
     STRETTO_TRY(rounds_.wait_reduced(other_, i));
-    char* place = rounds_.place(i, theirs);
+    char* place = rounds_.in_cell(i, theirs);
     char* out = output(theirs);
     in_blocks(place, theirs.size(),
               [&](size_t done, size_t elements) { kernels::copy(out + done, place + done, elements * request_.element); });

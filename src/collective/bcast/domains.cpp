@@ -42,7 +42,7 @@ class DomainBcast {
   Status pass_on(uint32_t i, const void* data) {
     STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), data, bytes(i)));
     rounds_.filled(i);
-    return take(i, rounds_.place(i, rounds_.range(i)));
+    return take(i, rounds_.in_cell(i, rounds_.range(i)));
   }
 
   Status take(uint32_t i, const void* data) {

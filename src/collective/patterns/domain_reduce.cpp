@@ -73,7 +73,7 @@ class DomainReduction {
           inputs[k] = static_cast<const char*>(request_.input) + rounds_.at(mine);
         else
           STRETTO_TRY(rounds_.get(domains_.member(home_, k), i, mine, &inputs[k]));
-      combine(request_, inputs, ranks, rounds_.place(i, mine), mine.size());
+      combine(request_, inputs, ranks, rounds_.in_cell(i, mine), mine.size());
     }
     team_.waiter.announce(team_.mine().partial, rounds_.number(i));
     return Status::good();
@@ -116,7 +116,7 @@ class DomainReduction {
         return rounds_.get(r, i, first, &inputs[d]);
       }));
     }
-    char* place = rounds_.place(i, *range);
+    char* place = rounds_.in_cell(i, *range);
     combine(request_, inputs, domains_.count(), place, range->size());
     if (consumer_) kernels::copy(output(*range), place, rounds_.bytes(*range));
     return Status::good();
@@ -139,8 +139,8 @@ class DomainReduction {
       const void* data;
       STRETTO_TRY(wait(&RankBoard::reduced, r, i));
       STRETTO_TRY(rounds_.get(r, i, range, &data));
-      kernels::copy(rounds_.place(i, range), data, rounds_.bytes(range));
-      kernels::copy(output(range), rounds_.place(i, range), rounds_.bytes(range));
+      kernels::copy(rounds_.in_cell(i, range), data, rounds_.bytes(range));
+      kernels::copy(output(range), rounds_.in_cell(i, range), rounds_.bytes(range));
       return Status::good();
     };
     for (int k = 1; k < domains_.count(); ++k) {

@@ -50,6 +50,10 @@ class Exchange {
     return Status::good();
   }
 
+  // Whether rank r has posted, and what it is waited for by.
+  bool posted(int r) { return reached(ready(r).value.load(std::memory_order_acquire), number_); }
+  Signal& ready(int r) { return slot(r).ready; }
+
   // This rank reads nobody's payload of this exchange any more. Where everybody has read everybody it need not be said: that they
   // will see this rank's next exchange says it well enough.
   void finish() { team_.waiter.announce(team_.mine().done, number_); }

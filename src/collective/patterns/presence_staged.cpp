@@ -3,16 +3,68 @@
 #include "collective/patterns/merge.hpp"
 #include "collective/patterns/presence.hpp"
 #include "collective/patterns/rounds.hpp"
+#include "collective/patterns/scatter_reduce.hpp"
 
 namespace stretto::collective {
 namespace {
 
 constexpr size_t block_bytes = 16 << 10;  // finished into the cell and copied on while it is in the first-level cache
 
+// The vector in rounds of which each rank is at home in a slice: parts of the round's range, or, where each rank gets a block of
+// the result, the same slice of every block.
+class Homes {
+ public:
+  Homes(Team& team, const Request& request)
+      : team_(team),
+        request_(request),
+        per_block_(std::max<size_t>(team.staged->cell_bytes() / request.element / size_t(team.size), 1)),
+        rounds_(by_block() ? Rounds(team, longest_block(), per_block_ * request.element) : Rounds(team, request)) {}
+
+  bool by_block() const { return request_.gives != nullptr; }
+  Rounds& rounds() { return rounds_; }
+
+  // Of the vector, in elements. Parts begin on cache lines where elements allow.
+  Range slice(uint32_t i, int home) const {
+    const Range range = rounds_.range(i);
+    if (!by_block())
+      return part_of(range, home, team_.size, cache_line % request_.element == 0 ? cache_line / request_.element : 1);
+    const size_t first = begin_of(home), count = count_of(home);
+    return {first + std::min(range.begin, count), first + std::min(range.end, count)};
+  }
+  Range block(int r) const { return {begin_of(r), begin_of(r) + count_of(r)}; }
+  // Where it stands in a cell.
+  size_t place(uint32_t i, int home) const {
+    if (!by_block()) return slice(i, home).begin * request_.element;
+    return rounds_.place(i) + size_t(home) * per_block_ * request_.element;
+  }
+
+ private:
+  size_t count_of(int r) const { return request_.gives[r].bytes / request_.element; }
+  size_t begin_of(int block) const {
+    size_t elements = 0;
+    for (int r = 0; r < block; ++r) elements += count_of(r);
+    return elements;
+  }
+  Request longest_block() const {
+    Request longest;
+    longest.element = request_.element;
+    for (int r = 0; r < team_.size; ++r) longest.count = std::max(longest.count, count_of(r));
+    return longest;
+  }
+
+  Team& team_;
+  const Request& request_;
+  const size_t per_block_;  // elements of each block in a round
+  Rounds rounds_;
+};
+
+// What becomes of finished slices.
+enum class Finished : uint8_t { all_collected, none_collected, own_kept };
+
 class StagedPresence {
  public:
-  StagedPresence(Team& team, const Request& request, bool consumer)
-      : team_(team), request_(request), rounds_(team, request), consumer_(consumer) {}
+  StagedPresence(Team& team, const Request& request, Finished finished)
+      : team_(team), request_(request), homes_(team, request), rounds_(homes_.rounds()), finished_(finished) {}
 
   Status run() {
     while (collected_ < rounds_.count()) {
@@ -30,26 +82,26 @@ class StagedPresence {
  private:
   Epoch& epoch(uint32_t i) { return epochs_[i % epoch_ring]; }
 
-  // Slices begin on cache lines where elements allow. Rank i is at home in slice i.
-  Range slice(uint32_t i, int home) const {
-    const size_t grain = cache_line % request_.element == 0 ? cache_line / request_.element : 1;
-    return part_of(rounds_.range(i), home, team_.size, grain);
-  }
+  Range slice(uint32_t i, int home) const { return homes_.slice(i, home); }
   size_t at(const Range& range) const { return range.begin * request_.element; }
   size_t bytes(const Range& range) const { return range.size() * request_.element; }
   const char* input(size_t position) const { return static_cast<const char*>(request_.input) + position; }
 
-  // Everything but what this rank is at home in: two runs, before and after it.
+  // Everything but what this rank is at home in; that too where the result may lie on top of it.
   Status stage() {
     const uint32_t i = staged_++;
     STRETTO_TRY(rounds_.free(i));
-    const Range whole = rounds_.range(i), own = slice(i, team_.rank);
-    for (const Range& run : {Range{whole.begin, own.begin}, Range{own.end, whole.end}})
-      if (run.size() > 0) STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(run), input(at(run)), bytes(run)));
+    for (int home = 0; home < team_.size; ++home) {
+      const Range range = slice(i, home);
+      if (range.size() == 0 || (home == team_.rank && !stages_own())) continue;
+      STRETTO_TRY(team_.staged->put(rounds_.cell(i), homes_.place(i, home), input(at(range)), bytes(range)));
+    }
     STRETTO_TRY(epoch(i).begin(team_, 0, rounds_.number(i)));
     epoch(i).arrive({});
     return Status::good();
   }
+
+  bool stages_own() const { return homes_.by_block() && result_in_input(request_); }
 
   // Finishes what this rank is at home in, where all are there. What is claimed by somebody else is tried again later.
   void finish_own() {
@@ -92,12 +144,12 @@ class StagedPresence {
     const Range range = slice(i, home);
     for (int ticket = 0; ticket < to; ++ticket) {
       const int r = e.arrived(ticket);
-      char* staged = cell(r, i, range);
-      merge.place(r, r == home ? input(at(range)) : staged, staged, true);
+      char* staged = cell(r, i, home);
+      merge.place(r, r == home && !stages_own() ? input(at(range)) : staged, staged, true);
     }
     if (!merge.gains(from, to) || !e.claim(uint32_t(home), seen)) return false;
     if (to == team_.size)
-      finish(merge, from, range, cell(home, i, range));
+      finish(merge, from, range, i);
     else
       merge.advance(from, to, range.size());
     e.release(uint32_t(home), seen, to);
@@ -106,21 +158,28 @@ class StagedPresence {
   }
 
   // Cells are in memory that all ranks map; who has claimed a slice may store in it.
-  char* cell(int r, uint32_t i, const Range& range) {
+  char* cell(int r, uint32_t i, int home) {
     const void* data = nullptr;
-    if (!team_.staged->get(r, {}, rounds_.cell(i), at(range), bytes(range), nullptr, &data).ok()) return nullptr;
+    const size_t place = homes_.place(i, home);
+    if (!team_.staged->get(r, {}, rounds_.cell(i), place, bytes(slice(i, home)), nullptr, &data).ok()) return nullptr;
     return static_cast<char*>(const_cast<void*>(data));
   }
 
-  void finish(const Merge& merge, int from, const Range& range, char* place) {
+  // This rank's slice; into its cell for those who collect it, a block straight to where it belongs.
+  void finish(const Merge& merge, int from, const Range& range, uint32_t i) {
+    if (finished_ == Finished::own_kept) return merge.finish(from, result(range), 0, range.size());
+    char* place = cell(team_.rank, i, team_.rank);
     const size_t step = std::max<size_t>(block_bytes / request_.element, 1);
     for (size_t begin = 0; begin < range.size(); begin += step) {
       const size_t n = std::min(step, range.size() - begin), offset = begin * request_.element;
       merge.finish(from, place + offset, begin, n);
-      if (consumer_) kernels::copy(output(at(range)) + offset, place + offset, n * request_.element);
+      if (finished_ == Finished::all_collected) kernels::copy(result(range) + offset, place + offset, n * request_.element);
     }
   }
-  char* output(size_t position) const { return static_cast<char*>(request_.output) + position; }
+  // Of a block, the result is all that the output holds.
+  char* result(const Range& range) const {
+    return static_cast<char*>(request_.output) + at(range) - (homes_.by_block() ? at(homes_.block(team_.rank)) : 0);
+  }
 
   // All have come to the oldest round: brings it to its end for this rank.
   Status collect() {
@@ -130,11 +189,11 @@ class StagedPresence {
       const SliceState seen = e.state(uint32_t(team_.rank));  // who is at work on it goes beyond that
       if (seen.owner != 0) STRETTO_TRY(e.beyond(uint32_t(team_.rank), seen.level, int(seen.owner) - 1));
     }
-    for (int k = 1; k < team_.size; ++k) {
+    for (int k = 1; k < team_.size && finished_ != Finished::own_kept; ++k) {
       const int r = (team_.rank + k) % team_.size;
       STRETTO_TRY(e.beyond(uint32_t(r), uint32_t(team_.size) - 1, r));
       const Range theirs = slice(i, r);
-      if (consumer_ && theirs.size() > 0) kernels::copy(output(at(theirs)), cell(r, i, theirs), bytes(theirs));
+      if (finished_ == Finished::all_collected && theirs.size() > 0) kernels::copy(result(theirs), cell(r, i, r), bytes(theirs));
     }
     rounds_.drained(collected_++);
     return Status::good();
@@ -142,8 +201,9 @@ class StagedPresence {
 
   Team& team_;
   const Request& request_;
-  Rounds rounds_;
-  const bool consumer_;
+  Homes homes_;
+  Rounds& rounds_;
+  const Finished finished_;
   uint32_t staged_ = 0, collected_ = 0;
   Epoch epochs_[epoch_ring];
 };
@@ -151,7 +211,12 @@ class StagedPresence {
 }  // namespace
 
 Status presence_staged_reduce(Team& team, const Request& request, Consumers consumers) {
-  return StagedPresence(team, request, consumes(consumers, request, team.rank)).run();
+  const bool collects = consumes(consumers, request, team.rank);
+  return StagedPresence(team, request, collects ? Finished::all_collected : Finished::none_collected).run();
+}
+
+Status scatter_reduce_presence(Team& team, const Request& request) {
+  return StagedPresence(team, request, Finished::own_kept).run();
 }
 
 }  // namespace stretto::collective

@@ -8,16 +8,22 @@ Range part_of(const Range& range, int i, int parts, size_t grain) {
   return {edge(i), edge(i + 1)};
 }
 
-Rounds::Rounds(Team& team, const Request& request, size_t per_round)
+Rounds::Rounds(Team& team, const Request& request, size_t per_round, size_t room)
     : team_(team),
       element_(request.element),
       total_(request.count),
-      grain_(cache_line % request.element == 0 ? cache_line / request.element : 1) {
+      grain_(cache_line % request.element == 0 ? cache_line / request.element : 1),
+      room_(std::max(room, request.element)) {
   size_t cell = team.staged->cell_bytes();
   if (per_round == 0 || per_round > cell) per_round = cell;
   elements_ = std::max<size_t>(per_round / element_, 1);
   count_ = uint32_t((total_ + elements_ - 1) / elements_);
+  const uint32_t cells = team.staged->cells();
+  if (room > 0 && count_ > cells) parts_ = uint32_t(std::max<size_t>(cell / room_, 1));
+  if (parts_ > 1) lag_ = parts_ * cells - 1;
+  const size_t layout = parts_ > 1 ? room_ : 0;
   first_ = team.rounds + 1;
+  if (count_ > 0 && layout != team.round_layout) team.round_layout = layout, team.rounds_moved = team.rounds;
   team.rounds += count_;
 }
 

@@ -9,12 +9,6 @@
 namespace stretto::collective {
 namespace {
 
-// Whether the result lies where parts of the input do.
-bool in_place(const Request& request) {
-  auto input = reinterpret_cast<uintptr_t>(request.input), output = reinterpret_cast<uintptr_t>(request.output);
-  return output >= input && output < input + request.bytes();
-}
-
 size_t elements_of(const Request& request, int block) {
   return request.gives[block].bytes / request.element;
 }
@@ -24,7 +18,7 @@ class StagedScatter {
   StagedScatter(Team& team, const Request& request)
       : team_(team),
         request_(request),
-        stages_own_(in_place(request)),
+        stages_own_(result_in_input(request)),
         slice_(std::max<size_t>(team.staged->cell_bytes() / request.element / size_t(team.size), 1)),
         rounds_(team, lengths(), slice_ * request.element) {}
 
@@ -114,7 +108,7 @@ class DirectScatter {
   DirectFacts own_facts() {
     size_t room = round_up(block_ * request_.element, cache_line);
     scratch_ = static_cast<char*>(team_.scratch.get(size_t(team_.size) * room));
-    if (team_.direct == nullptr || scratch_ == nullptr || in_place(request_)) return {};
+    if (team_.direct == nullptr || scratch_ == nullptr || result_in_input(request_)) return {};
     return {team_.direct->window(request_.input), {}, team_.direct->reach(), 0};
   }
 

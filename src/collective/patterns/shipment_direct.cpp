@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "collective/patterns/comers.hpp"
 #include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
 
@@ -36,9 +37,13 @@ class DirectShipment {
 
   Status run() {
     STRETTO_TRY(exchange_facts());
-    if (!pushes_ && !pulls_) return ship_staged(team_, request_, route_);
+    uint32_t served = 1, all_served[max_team];
+    if (!pushes_ && !pulls_) {
+      if (root_is_read_early()) STRETTO_TRY(exchange_all(team_, served, all_served));  // staged, it waits for nobody
+      return ship_staged(team_, request_, route_);
+    }
     parcels_.keep_own();
-    uint32_t served = pushes_ ? push() : pull(), all_served[max_team];
+    served = !refused_ && (pushes_ ? push() : pull());
     STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
     if (!served) team_.direct.reset();                     // refused once: never asked again
     if (std::count(all_served, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
@@ -64,7 +69,8 @@ class DirectShipment {
     }
   }
 
-  // Everybody reads everything, and so all decide alike.
+  // Everybody reads everything, and so all decide alike; as the facts come. Meanwhile whoever is there is read (or written to):
+  // what is decided in the end gives the same bytes.
   Status exchange_facts() {
     Exchange exchange(team_);
     void* payload;
@@ -72,17 +78,53 @@ class DirectShipment {
     auto* own = static_cast<Facts*>(payload);
     show(own);
     exchange.post(sizeof(Facts));
+    facts_[team_.rank] = own;
     Reach common = own->reach;
-    for (int k = 1; k <= team_.size; ++k) {
-      int r = (team_.rank + k) % team_.size;
-      const void* theirs;
-      STRETTO_TRY(exchange.read(r, &theirs));
-      facts_[r] = static_cast<const Facts*>(theirs);
-      STRETTO_TRY(compare_labels(own->label, facts_[r]->label, r));
-      common = common & facts_[r]->reach;
-    }
+    Comers comers(team_);
+    for (int k = 1; k < team_.size; ++k) comers.expect((team_.rank + k) % team_.size);
+    STRETTO_TRY(comers.serve_all([&](int r) { return exchange.posted(r); },
+                                 [&](int r) {
+                                   const Status read = read_facts(exchange, r);
+                                   if (!read.ok()) return read;
+                                   common = common & facts_[r]->reach;
+                                   move_early(r);
+                                   return read;
+                                 },
+                                 [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; }));
     decide(common);
     return Status::good();
+  }
+
+  Status read_facts(Exchange& exchange, int r) {
+    const void* theirs;
+    STRETTO_TRY(exchange.read(r, &theirs));
+    facts_[r] = static_cast<const Facts*>(theirs);
+    return compare_labels(facts_[team_.rank]->label, facts_[r]->label, r);
+  }
+
+  // Only where it can hardly be in vain: with memory that is mapped. In place nothing may be overwritten before all is decided.
+  void move_early(int r) {
+    if (refused_ || parcels_.overwrites()) return;
+    if (pushes_early(team_.rank) && r == request_.root)
+      refused_ = push() == 0;
+    else if (route_.ends != Ends::to_root && pulls_early(r))
+      refused_ = pull_from(r) == 0;
+  }
+  bool pulls_early(int r) const {
+    const Entry* entry = entry_from(r);
+    return entry != nullptr && facts_[team_.rank]->reach.writes(entry->window);
+  }
+  // Whether a rank may have begun to read the buffer of a root that gives. Who gives and gets waits for everybody as it is.
+  bool root_is_read_early() const {
+    if (route_.ends != Ends::from_root) return false;
+    for (int r = 0; r < team_.size; ++r)
+      if (r != request_.root && facts_[r]->reach.writes(facts_[request_.root]->entries[route_.each ? r : 0].window)) return true;
+    return false;
+  }
+  // Whether rank r writes to the root of a gather as soon as it knows where.
+  bool pushes_early(int r) const {
+    if (route_.ends != Ends::to_root || r == request_.root || facts_[request_.root] == nullptr) return false;
+    return facts_[r]->reach.writes(facts_[request_.root]->entries[r].window);
   }
 
   void decide(Reach common) {
@@ -108,25 +150,41 @@ class DirectShipment {
     }
     const Entry& room = facts_[request_.root]->entries[team_.rank];
     size_t bytes = std::min<size_t>(request_.gives->bytes, room.bytes);
-    if (bytes == 0) return 1;
+    if (bytes == 0 || moved_[request_.root]) return 1;
     void* there = team_.direct->place_at(request_.root, room.window, 0, bytes);
     if (there != nullptr) kernels::copy(there, request_.gives->data, bytes, team_.store_of(bytes * size_t(team_.size)));
+    moved_[request_.root] = there != nullptr;
     return there != nullptr;
   }
 
   uint32_t pull() {
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
-      if (!parcels_.gets_from(r) || bytes_of(facts_[r]->label) == 0) continue;
-      const Entry& entry = facts_[r]->entries[route_.each ? team_.rank : 0];
-      Piece room = parcels_.room(r);
-      size_t bytes = std::min<size_t>(entry.bytes, room.bytes);
-      parcels_.expect(r, entry.bytes);
-      if (bytes == 0) continue;
-      const void* data;
-      if (!team_.direct->get(r, entry.window, {0, 0}, 0, bytes, room.data, &data).ok()) return 0;
-      parcels_.receive(r, 0, data, bytes);
+      if (pushes_early(r))
+        parcels_.expect(r, facts_[r]->entries[0].bytes);
+      else if (!pull_from(r))
+        return 0;
     }
+    return 1;
+  }
+
+  // What rank r gives this one; null: nothing.
+  const Entry* entry_from(int r) const {
+    if (!parcels_.gets_from(r) || bytes_of(facts_[r]->label) == 0) return nullptr;
+    return &facts_[r]->entries[route_.each ? team_.rank : 0];
+  }
+
+  uint32_t pull_from(int r) {
+    const Entry* entry = entry_from(r);
+    if (entry == nullptr || moved_[r]) return 1;
+    Piece room = parcels_.room(r);
+    size_t bytes = std::min<size_t>(entry->bytes, room.bytes);
+    parcels_.expect(r, entry->bytes);
+    if (bytes == 0) return 1;
+    const void* data;
+    if (!team_.direct->get(r, entry->window, {0, 0}, 0, bytes, room.data, &data).ok()) return 0;
+    parcels_.receive(r, 0, data, bytes);
+    moved_[r] = true;
     return 1;
   }
 
@@ -135,7 +193,9 @@ class DirectShipment {
   const Route route_;
   Parcels parcels_;
   bool pushes_ = false, pulls_ = false;
-  const Facts* facts_[max_team];  // in the slots, until the next exchange
+  bool refused_ = false;               // what was begun early
+  bool moved_[max_team] = {};          // what this rank gets from each, or gives the root, is where it belongs
+  const Facts* facts_[max_team] = {};  // in the slots, until the next exchange
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "collective/patterns/comers.hpp"
 #include "collective/patterns/exchange.hpp"
 #include "collective/patterns/parcels.hpp"
 
@@ -25,6 +26,18 @@ Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const 
   return Status::good();
 }
 
+// From rank r, which has posted.
+Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Request& request, Route route, int r) {
+  const void* payload;
+  uint64_t label;
+  STRETTO_TRY(exchange.read(r, &payload));
+  memcpy(&label, payload, sizeof label);
+  STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
+  size_t bytes = bytes_of(label), at = route.each ? size_t(team.rank) * bytes : 0;
+  parcels.receive(r, 0, static_cast<const char*>(payload) + sizeof label + at, bytes);
+  return Status::good();
+}
+
 }  // namespace
 
 Status ship_flat(Team& team, const Request& request, Route route) {
@@ -32,17 +45,12 @@ Status ship_flat(Team& team, const Request& request, Route route) {
   Exchange exchange(team);
   if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, parcels, request, route));
   parcels.keep_own();
-  for (int k = 1; k < team.size; ++k) {
-    int r = (team.rank + k) % team.size;
-    if (!parcels.gets_from(r)) continue;
-    const void* payload;
-    uint64_t label;
-    STRETTO_TRY(exchange.read(r, &payload));
-    memcpy(&label, payload, sizeof label);
-    STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
-    size_t bytes = bytes_of(label), at = route.each ? size_t(team.rank) * bytes : 0;
-    parcels.receive(r, 0, static_cast<const char*>(payload) + sizeof label + at, bytes);
-  }
+  Comers comers(team);
+  for (int k = 1; k < team.size; ++k)
+    if (const int r = (team.rank + k) % team.size; parcels.gets_from(r)) comers.expect(r);
+  STRETTO_TRY(comers.serve_all([&](int r) { return exchange.posted(r); },
+                               [&](int r) { return receive(exchange, team, parcels, request, route, r); },
+                               [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; }));
   if (route.ends != Ends::all) exchange.finish();
   return parcels.outcome();
 }

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "collective/patterns/comers.hpp"
 #include "collective/patterns/exchange.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
@@ -21,7 +22,7 @@ bool rides_along(size_t bytes, int sizes) {
 class StagedShipment {
  public:
   StagedShipment(Team& team, const Request& request, Route route)
-      : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team) {}
+      : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team), comers_(team) {}
 
   Status run() {
     STRETTO_TRY(post());
@@ -30,15 +31,11 @@ class StagedShipment {
     else
       STRETTO_TRY(read_sizes());
     begin_rounds();
-    STRETTO_TRY(stage(0));
+    if (may_stage()) STRETTO_TRY(stage());
     parcels_.keep_own();
-    if (route_.known) STRETTO_TRY(check_labels());
-    for (uint32_t i = 0; i < rounds().count(); ++i) {
-      STRETTO_TRY(stage(i + 1));
-      STRETTO_TRY(take(i));
-    }
+    STRETTO_TRY(run_rounds());
     take_along();
-    if (!route_.known && route_.ends == Ends::from_root) exchange_.finish();
+    if (route_.known ? route_.ends != Ends::all : route_.ends == Ends::from_root) exchange_.finish();
     return parcels_.outcome();
   }
 
@@ -48,6 +45,9 @@ class StagedShipment {
     size_t bytes = 0;
     int position = 0;             // among the pieces of its cell
     const char* along = nullptr;  // where it stands in the slot instead, until the next exchange
+    bool greeted = true;          // its label has been compared
+    uint32_t rounds = 0;          // in which its piece comes
+    uint32_t taken = 0;           // of them
   };
 
   Status post() {
@@ -99,17 +99,15 @@ class StagedShipment {
   // Of the piece for `reader` in the cells of rank r: all but its own, in rank order.
   int position_known(int reader, int r) const { return !route_.each ? 0 : reader < r ? reader : reader - 1; }
 
-  Status check_labels() {
-    for (int r = 0; r < team_.size; ++r) {
-      if (!parcels_.gets_from(r)) continue;
-      const void* payload;
-      uint64_t label, own = label_of(request_.kind, Form::staged, 0);
-      STRETTO_TRY(exchange_.read(r, &payload));
-      memcpy(&label, payload, sizeof label);
-      STRETTO_TRY(compare_labels(own, label, r));
-      if (bytes_of(label) != sources_[r].bytes) return disagreed("ranks disagree about the size of a message", r);
-    }
-    if (route_.ends != Ends::all) exchange_.finish();
+  // Of a known route: what rank r gives is what this rank reckons with.
+  Status greet(int r) {
+    const void* payload;
+    uint64_t label, own = label_of(request_.kind, Form::staged, 0);
+    STRETTO_TRY(exchange_.read(r, &payload));
+    memcpy(&label, payload, sizeof label);
+    STRETTO_TRY(compare_labels(own, label, r));
+    if (bytes_of(label) != sources_[r].bytes) return disagreed("ranks disagree about the size of a message", r);
+    sources_[r].greeted = true;
     return Status::good();
   }
 
@@ -171,18 +169,79 @@ class StagedShipment {
     if (slice_ > cache_line) slice_ &= ~(cache_line - 1);
     Request lengths;
     lengths.count = longest_;
-    rounds_.emplace(team_, lengths, slice_);
+    rounds_.emplace(team_, lengths, slice_, slice_ * pieces);
     if (!parcels_.gets_any() && rounds().count() > 0) rounds().drained_all();
+    to_stage_ = rides_ || !parcels_.gives_any() ? 0 : rounds().count();
+    in_place_ = parcels_.overwrites();
+    expect_sources();
+  }
+
+  void expect_sources() {
+    for (int k = 1; k < team_.size; ++k) {
+      const int r = (team_.rank + k) % team_.size;
+      Source& source = sources_[r];
+      if (!parcels_.gets_from(r)) continue;
+      source.greeted = !route_.known;
+      source.rounds = source.along ? 0 : uint32_t((source.bytes + slice_ - 1) / slice_);
+      if (!source.greeted || source.rounds > 0) comers_.expect(r);
+    }
+    if (parcels_.gets_any()) drain();
   }
 
   Rounds& rounds() { return *rounds_; }              // NOLINT(bugprone-unchecked-optional-access)
   const Rounds& rounds() const { return *rounds_; }  // NOLINT(bugprone-unchecked-optional-access)
   transport::Cell cell(uint32_t i) const { return rounds().cell(i); }
-  size_t place(uint32_t i, int position) const { return cell(i).start + size_t(position) * slice_; }
+  size_t place(uint32_t i, int position) const { return rounds().place(i) + size_t(position) * slice_; }
 
-  Status stage(uint32_t i) {
-    if (i >= rounds().count() || rides_ || !parcels_.gives_any()) return Status::good();
-    STRETTO_TRY(rounds().free(i));
+  // A round is staged while the one before is read by others; more of them only while there is nobody to read from.
+  Status run_rounds() {
+    const auto ready = [this](int r) { return is_ready(r); };
+    const auto serve = [this](int r) { return take(r); };
+    const auto done = [this](int r) { return sources_[r].taken == sources_[r].rounds; };
+    for (;;) {
+      if (staged_ <= drained_ + 1 && may_stage()) {
+        STRETTO_TRY(stage());
+        continue;
+      }
+      bool served;
+      STRETTO_TRY(comers_.serve_present(ready, serve, done, &served));
+      if (served) {
+        drain();
+      } else if (may_stage()) {
+        STRETTO_TRY(stage());
+      } else if (!comers_.empty() && !must_stage_first()) {
+        STRETTO_TRY(comers_.wait(ready, [this](int r) { return awaited(r); }, [this] { return may_stage(); }));
+      } else if (staged_ < to_stage_) {
+        STRETTO_TRY(rounds().free(staged_));
+      } else {
+        return Status::good();
+      }
+    }
+  }
+
+  // Whether rank r has posted its label, and then whether its next round can be read.
+  bool is_ready(int r) { return sources_[r].greeted ? is_readable(r) : exchange_.posted(r); }
+  Awaited awaited(int r) {
+    if (!sources_[r].greeted) return {&exchange_.ready(r), exchange_.number()};
+    return {&rounds().filled_by(r), rounds().number(sources_[r].taken)};
+  }
+
+  // In place, only what has been sent is overwritten.
+  bool is_readable(int r) {
+    const Source& source = sources_[r];
+    if (source.taken == source.rounds || !rounds().is_filled(r, source.taken)) return false;
+    return !in_place_ || to_stage_ == 0 || source.taken < staged_;
+  }
+  bool must_stage_first() const { return in_place_ && staged_ < to_stage_ && drained_ == staged_; }
+
+  // Whether the next round can be staged at once.
+  bool may_stage() {
+    if (staged_ >= to_stage_ || (parcels_.gets_any() && staged_ >= drained_ + rounds().most_ahead())) return false;
+    return rounds().kept_by(staged_) < 0;
+  }
+
+  Status stage() {
+    const uint32_t i = staged_++;
     int position = 0;
     for (int r = 0; r < sizes(); ++r) {
       Piece piece = listed(r);
@@ -201,21 +260,27 @@ class StagedShipment {
     return team_.staged->put(cell(i), place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
   }
 
-  Status take(uint32_t i) {
-    if (!parcels_.gets_any()) return Status::good();
-    Range range = rounds().range(i);
-    for (int k = 1; k < team_.size; ++k) {
-      int r = (team_.rank + k) % team_.size;
-      const Source& source = sources_[r];
-      if (source.bytes <= range.begin || source.along) continue;
-      size_t bytes = std::min(range.end, source.bytes) - range.begin;
-      const void* data;
-      STRETTO_TRY(rounds().wait_filled(r, i));
-      STRETTO_TRY(team_.staged->get(r, {}, cell(i), place(i, source.position), bytes, nullptr, &data));
-      parcels_.receive(r, range.begin, data, bytes);
-    }
-    rounds().drained(i);
+  // The label of rank r, if it is new, and its next round, if that is there.
+  Status take(int r) {
+    Source& source = sources_[r];
+    if (!source.greeted) STRETTO_TRY(greet(r));
+    if (!is_readable(r)) return Status::good();
+    const uint32_t i = source.taken++;
+    const Range range = rounds().range(i);
+    const size_t bytes = std::min(range.end, source.bytes) - range.begin;
+    const void* data;
+    STRETTO_TRY(rounds().wait_filled(r, i));
+    STRETTO_TRY(team_.staged->get(r, {}, rounds().cell(i), place(i, source.position), bytes, nullptr, &data));
+    parcels_.receive(r, range.begin, data, bytes);
     return Status::good();
+  }
+
+  // Tells how many rounds this rank has read of everybody.
+  void drain() {
+    uint32_t least = rounds().count();
+    for (int r = 0; r < team_.size; ++r)
+      if (sources_[r].taken < sources_[r].rounds) least = std::min(least, sources_[r].taken);
+    if (least > drained_) rounds().drained((drained_ = least) - 1);
   }
 
   Team& team_;
@@ -227,7 +292,11 @@ class StagedShipment {
   size_t longest_ = 0;  // piece
   int widest_ = 1;      // pieces in a cell
   size_t slice_ = 0;
-  std::optional<Rounds> rounds_;  // once the sizes are known
+  std::optional<Rounds> rounds_;        // once the sizes are known
+  uint32_t to_stage_ = 0, staged_ = 0;  // rounds
+  uint32_t drained_ = 0;                // rounds that have been read of everybody
+  bool in_place_ = false;
+  Comers comers_;
   Source sources_[max_team];
 };
 

@@ -43,7 +43,7 @@ class SliceReduction {
       STRETTO_TRY(rounds_.get(r, i, own, &inputs[r]));
     }
     inputs[team_.rank] = static_cast<const char*>(request_.input) + rounds_.at(own);
-    reduce_blocks(own, rounds_.place(i, own));
+    reduce_blocks(own, rounds_.in_cell(i, own));
     rounds_.reduced(i);
     return Status::good();
   }

@@ -3,6 +3,7 @@
 // other bits.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -181,6 +182,34 @@ TEST(Arrival, SleepsAndWakes) {
   TeamOptions options;
   options.policy = {1, 0, 0, true};
   for (unsigned seed = 0; seed < 20; ++seed) run_seed(10000 + seed, 2 + int(seed) % 5, options, "");
+}
+
+// A message of several rounds to a cell: the root leaves before anybody else has come, and the next calls, whose rounds lie
+// otherwise, overwrite nothing.
+TEST(Arrival, TheRootOfABroadcastLeavesBehindWhatItsCellsHold) {
+  constexpr int ranks = 3, calls = 6;
+  TeamOptions options;
+  options.cell_bytes = 128 << 10;
+  TeamOfThreads threads(ranks, options);
+  std::mt19937 random(7);
+  const Bytes message = random_elements(Type::byte, 480 << 10, random);
+  std::atomic<int> gone{0};
+  threads.run([&](Team& team) {
+    for (int i = 0; i < calls; ++i) {
+      const bool large = i % 3 != 1, is_root = team.rank == 0;
+      Bytes mine = is_root ? message : Bytes(message.size());
+      Request request;
+      request.kind = Kind::bcast;
+      request.type = Type::byte;
+      request.count = large ? message.size() : 20000;
+      request.input = request.output = mine.data();
+      while (!is_root && large && gone <= i) std::this_thread::yield();
+      STRETTO_TRY(bcast_staged(team, request));
+      if (is_root) ++gone;
+      if (std::memcmp(mine.data(), message.data(), request.count) != 0) return invalid("wrong bytes", i);
+    }
+    return Status::good();
+  });
 }
 
 // Some ranks can reach nobody's memory: what the others have combined until they come is brought to its end through cells.

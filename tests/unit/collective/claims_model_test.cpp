@@ -7,12 +7,16 @@
 // another epoch; partial results are combined by subtrees of the fixed tree alone. In every state without a next step: all ranks
 // are through both epochs, and every slice is finished, or stopped where a rank stops. So nothing is lost and nobody waits for
 // ever.
+//
+// Two things keep the search short. A step of which neither outcome nor effect depends on what other ranks can do before it is
+// taken at once (is_settled(): a partial-order reduction). And a state is known by a hash of 64 bits: with 10^7 states, one in a
+// million searches would leave out a state for another one's sake.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstring>
 #include <string>
-#include <unordered_set>
+#include <type_traits>
 #include <vector>
 
 #include "collective/patterns/forest.hpp"
@@ -28,6 +32,7 @@ struct Rank {
   At at = At::ticket;
   uint8_t epoch = 1;
   uint8_t ticket = 0, level = 0, slice = 0, tried = 0, to = 0, worked = 0, stopping = 0, ended = 0;
+  uint8_t reserved[6] = {};
   uint64_t seen = 0;  // the word that the claim expects
 };
 
@@ -47,17 +52,46 @@ struct State {
   std::array<Place, places> at;
   Place& place(int epoch) { return at[size_t(epoch % places)]; }
 
-  std::string key() const {
-    std::string k;
-    auto add = [&](const auto& value) { k.append(reinterpret_cast<const char*>(&value), sizeof value); };
-    for (const Rank& r : ranks) {
-      for (uint8_t byte : {uint8_t(r.at), r.epoch, r.ticket, r.level, r.slice, r.tried, r.to, r.worked, r.stopping, r.ended})
-        k.push_back(char(byte));
-      add(r.seen);
+  uint64_t hash() const {
+    std::array<uint64_t, sizeof(ranks) / 8 + sizeof(at) / 8> words;
+    std::memcpy(words.data(), ranks.data(), sizeof ranks);
+    std::memcpy(words.data() + sizeof ranks / 8, at.data(), sizeof at);
+    uint64_t h = 0;
+    for (uint64_t word : words) {  // a multiplication of 128 bits, folded, mixes all of them
+      const auto product = static_cast<unsigned __int128>(h ^ word ^ 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+      h = uint64_t(product) ^ uint64_t(product >> 64);
     }
-    for (const Place& p : at) add(p.words), add(p.tags), add(p.partials), add(p.workers), add(p.tickets), add(p.finished);
-    return k;
+    return h == 0 ? 1 : h;
   }
+};
+static_assert(std::has_unique_object_representations_v<Rank> && std::has_unique_object_representations_v<Place>);
+
+// The hashes of the states that were seen.
+class Known {
+ public:
+  // Whether it is new.
+  bool insert(uint64_t hash) {
+    if (2 * (count_ + 1) > table_.size()) grow();
+    return put(hash) && ++count_ > 0;
+  }
+  uint64_t size() const { return count_; }
+
+ private:
+  bool put(uint64_t hash) {
+    for (size_t i = hash & (table_.size() - 1);; i = (i + 1) & (table_.size() - 1)) {
+      if (table_[i] == hash) return false;
+      if (table_[i] == 0) return table_[i] = hash, true;
+    }
+  }
+  void grow() {
+    std::vector<uint64_t> old(std::max<size_t>(1 << 16, table_.size() * 2));
+    old.swap(table_);
+    for (uint64_t hash : old)
+      if (hash != 0) put(hash);
+  }
+
+  std::vector<uint64_t> table_;
+  uint64_t count_ = 0;
 };
 
 struct Model {
@@ -214,15 +248,37 @@ struct Model {
     return true;
   }
 
+  // Whether the next step of rank r comes out the same, and does the same to all others, whatever they do first. Words, levels
+  // and counts of an epoch only grow: what is not to be claimed now never is, and what is complete remains so.
+  bool is_settled(State& state, int r) const {
+    const Rank& me = state.ranks[size_t(r)];
+    const Place& s = state.place(me.epoch);
+    const uint64_t complete = uint64_t((me.epoch - 1) / places + 1) * uint64_t(slices);
+    if (me.at == At::ended) return true;  // adds to a number that others wait for to be complete
+    if (me.at == At::wait_arrival) return s.tags[me.level] >> 4 == me.epoch;
+    if (me.at == At::wait_complete) return s.finished == complete;
+    if (me.at == At::claim) return s.words[me.slice] != me.seen;
+    if (me.at != At::pick) return false;
+    if (me.tried == slices) return true;
+    const SliceState seen = SliceState::of(s.words[me.slice], me.epoch);
+    if (int(seen.level) == ranks && seen.owner == 0) return true;
+    if (me.stopping || seen.stopped) return seen.stopped;
+    return int(seen.level) >= me.level || !gains(s, int(seen.level), me.level);
+  }
+  void settle(State& state) {
+    for (int r = 0; r < ranks; ++r)
+      while (error.empty() && is_settled(state, r) && step(state, r)) r = 0;
+  }
+
   uint64_t explore();
 };
 
 uint64_t Model::explore() {
   State first;
-  std::unordered_set<std::string> known;
+  Known known;
   std::vector<State> open;
   for (int r = ranks; r < most_ranks; ++r) first.ranks[size_t(r)].at = At::left;
-  known.insert(first.key());
+  known.insert(first.hash());
   open.push_back(first);
   while (!open.empty() && error.empty()) {
     const State state = open.back();
@@ -232,8 +288,9 @@ uint64_t Model::explore() {
       State next = state;
       all_left = all_left && state.ranks[size_t(r)].at == At::left;
       if (!step(next, r)) continue;
+      settle(next);
       any = true;
-      if (known.insert(next.key()).second) open.push_back(next);
+      if (known.insert(next.hash())) open.push_back(next);
     }
     if (!any && !all_left) fail("a state without a next step");
   }
@@ -256,9 +313,10 @@ TEST(ClaimsModel, EveryInterleavingOfThreeRanks) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "one thread and many states: the other builds do it";
 #endif
-  expect_sound(3, 2, 1, -1);
-  expect_sound(3, 1, 2, -1);
-  expect_sound(3, 1, 1, 0);
+  expect_sound(3, 2, 2, -1);
+  expect_sound(3, 1, 3, -1);
+  for (int stopper : {0, 1, 2}) expect_sound(3, 1, 2, stopper);
+  expect_sound(3, 2, 1, 0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Every row of the table that only moves bytes, against what was to be sent: random sizes, roots, places, in place or not.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <string>
 
@@ -162,12 +163,12 @@ class Part {
   std::vector<Piece> gives_;  // where they are not given_'s
 };
 
-class EveryShipment : public ::testing::TestWithParam<int> {
+class Shipments : public ::testing::Test {
  protected:
-  const Algorithm& row() const { return algorithms[GetParam()]; }
+  const Algorithm& row() const { return *row_; }
 
   size_t random_size(int ranks) {
-    size_t limit = row().max_bytes == any_size ? 30000 : row().max_bytes / size_t(gives_each(row().kind) ? ranks : 1);
+    size_t limit = row().max_bytes == any_size ? largest_ : row().max_bytes / size_t(gives_each(row().kind) ? ranks : 1);
     if (random_() % 8 == 0) return 0;
     return random_() % (random_() % 2 ? std::min<size_t>(limit, 70) + 1 : limit + 1);
   }
@@ -206,6 +207,13 @@ class EveryShipment : public ::testing::TestWithParam<int> {
   }
 
   std::mt19937 random_{20261122};
+  const Algorithm* row_ = nullptr;
+  size_t largest_ = 30000;  // piece
+};
+
+class EveryShipment : public Shipments, public ::testing::WithParamInterface<int> {
+ protected:
+  void SetUp() override { row_ = &algorithms[GetParam()]; }
 };
 
 TEST_P(EveryShipment, DeliversWhatWasSent) {
@@ -308,6 +316,61 @@ std::vector<int> shipments() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryShipment, ::testing::ValuesIn(shipments()), title);
+
+// Calls of all kinds one after the other, large ones too, of which several rounds share a cell; each rank comes to each when it
+// likes, and nobody waits in between.
+TEST_F(Shipments, OfAllKindsInEveryOrderOfArrival) {
+  constexpr int ranks = 3, calls = 60;
+  const std::vector<int> rows = shipments();
+  TeamOptions options;
+  options.cell_bytes = 128 << 10;
+  TeamOfThreads threads(ranks, options);
+  std::vector<Plan> plans;
+  std::vector<const Algorithm*> chosen;
+  std::vector<std::vector<int>> delays;
+  for (int i = 0; i < calls; ++i) {
+    row_ = &algorithms[rows[random_() % rows.size()]];
+    largest_ = random_() % 2 ? 500000 : 3000;
+    chosen.push_back(row_);
+    plans.push_back(random_plan(ranks));
+    delays.emplace_back();
+    for (int r = 0; r < ranks; ++r) delays.back().push_back(random_() % 3 == 0 ? int(random_() % 800) : 0);
+  }
+  threads.run([&](Team& team) {
+    for (size_t i = 0; i < calls; ++i) {
+      Part part(plans[i], team.rank);
+      std::this_thread::sleep_for(std::chrono::microseconds(delays[i][size_t(team.rank)]));
+      STRETTO_TRY(chosen[i]->run(team, part.request()));
+      if (!part.right()) return invalid(chosen[i]->name, int(chosen[i]->kind));
+    }
+    return Status::good();
+  });
+}
+
+// Who only gives leaves with its call when all is staged: here the receiver comes only after everybody else has returned.
+TEST_F(Shipments, LeaveBehindWhatTheirCellsHold) {
+  constexpr int ranks = 3;
+  TeamOptions options;
+  options.cell_bytes = 128 << 10;
+  for (const Kind kind : {Kind::gather, Kind::scatter}) {
+    for (size_t size : {size_t(300), size_t(200) << 10, size_t(480) << 10}) {
+      if (kind == Kind::scatter) size /= ranks - 1;
+      TeamOfThreads threads(ranks, options);
+      Plan plan{kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
+      for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+      std::atomic<int> gone{0};
+      threads.run([&](Team& team) {
+        Part part(plan, team.rank);
+        const bool late = kind == Kind::gather ? team.rank == 0 : team.rank != 0;
+        const int first = kind == Kind::gather ? ranks - 1 : 1;
+        while (late && gone < first) std::this_thread::yield();
+        STRETTO_TRY(ship_staged(team, part.request(), kind == Kind::gather ? gather_route : scatter_route));
+        if (!late) ++gone;
+        return part.right() ? Status::good() : invalid("wrong bytes");
+      });
+    }
+  }
+}
 
 // Ranks that call different collectives must not hang.
 TEST(Shipment, OfDifferentCallsIsNoticed) {

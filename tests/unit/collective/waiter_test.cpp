@@ -55,6 +55,24 @@ TEST(Waiter, SeesWhatWasStoredBefore) {
   }
 }
 
+// Of several signals one is slept on; what comes by another is seen all the same.
+TEST(Waiter, WaitsForAnyOfSeveral) {
+  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT32_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
+    Signal never, other;
+    std::thread peer([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      Waiter(policy, {}).announce(other, 1);
+    });
+    const auto ready = [&] { return reached(other.value.load(std::memory_order_acquire), 1); };
+    EXPECT_TRUE(Waiter(policy, {}).until_any(ready, never, 1, 0).ok());
+    EXPECT_TRUE(ready());
+    peer.join();
+    WaitHooks hooks;
+    hooks.alive = [](void*, int) { return false; };
+    EXPECT_EQ(Waiter(policy, hooks).until_any([] { return false; }, never, 1, 3).code, Code::peer_lost);
+  }
+}
+
 TEST(Waiter, ReportsTheDead) {
   Signal never;
   int asked = 0;

@@ -36,9 +36,10 @@ void fix_counts() {
   count_accelerated(3, 0, 4000, 1024);
   count_accelerated(3, 1, 4500, 1024);
   count_declined(3, 1, 5000, 1024);
+  *arrival_cell(4096, 1, 4) = {4096, 1, 4, 10, 50000, 9000, 20000, 3, 6};
 }
 
-TEST(GoldenRecord, CurrentCodeWritesVersion1) {
+TEST(GoldenRecord, CurrentCodeWritesVersion2) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
               if (!open_record(folder.path.c_str(), tables).ok()) return 1;

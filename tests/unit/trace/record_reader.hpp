@@ -36,6 +36,13 @@ class Reader {
   size_t first_block() const { return up(488 + 40 * (header.functions + header.reasons + header.algorithms)); }
   size_t block_bytes() const { return up(8 * words()); }
 
+  size_t arrivals() const { return first_block() + header.blocks * block_bytes(); }
+  uint64_t word_at(size_t offset) const {
+    uint64_t value;
+    memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+
   // Word `index` of a block, and its sum over all blocks.
   uint64_t word(uint32_t block, size_t index) const {
     uint64_t value;

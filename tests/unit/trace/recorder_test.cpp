@@ -37,12 +37,12 @@ TEST(Recorder, WritesHeaderNamesAndCounts) {
             }));
   const Reader record = only_record(folder);
   EXPECT_EQ(0, memcmp(record.header.magic, "STRETTOR", 8));
-  EXPECT_EQ(record.header.version, 1u);
+  EXPECT_EQ(record.header.version, 2u);
   EXPECT_EQ(record.header.header_bytes, 488u);
   EXPECT_EQ(record.header.world_rank, 3);
   EXPECT_EQ(record.header.blocks_used, 1u);
   EXPECT_GT(record.header.last_ns, record.header.start_ns);
-  EXPECT_EQ(record.size(), record.first_block() + record.header.blocks * record.block_bytes());
+  EXPECT_EQ(record.size(), record.arrivals() + 32 * 64);
   EXPECT_EQ(record.name(0), "MPI_Send");
   EXPECT_EQ(record.name(4), "size");
   EXPECT_EQ(record.name(6), "tree");
@@ -57,6 +57,25 @@ TEST(Recorder, WritesHeaderNamesAndCounts) {
   EXPECT_EQ(record.total(record.decline(0, 0)), 1u);
   EXPECT_EQ(record.total(record.ran(3, 1)), 1u);
   EXPECT_EQ(record.total(record.ran(3, 0)), 0u);
+}
+
+TEST(Recorder, GivesEachCommunicatorACellUntilThereIsNoneLeft) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+              if (arrival_cell(4096, 0, 2) != nullptr) return 1;  // no record yet
+              if (!open_record(folder.path.c_str(), tables).ok()) return 2;
+              ArrivalCell* first = arrival_cell(4096, 0, 2);
+              if (first == nullptr || arrival_cell(4096, 0, 2) != first) return 3;
+              for (uint32_t i = 1; i < arrival_cells; ++i) {
+                ArrivalCell* cell = arrival_cell(4096, i, 2 + i);
+                if (cell == nullptr || cell == first) return 4;
+              }
+              first->calls = 7;
+              return arrival_cell(8192, 0, 2) == nullptr && arrival_cell(4096, 0, 2) == first ? 0 : 5;
+            }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(record.word_at(record.arrivals()), 4096u);
+  EXPECT_EQ(record.word_at(record.arrivals() + 16), 7u);
 }
 
 TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
