@@ -74,6 +74,14 @@ Outcome Communicator::decide_across(const Request& request) {
   return {last.selection.algorithm, Reason::none, {}};
 }
 
+collective::Piece* Communicator::room_for_gives() {
+  return across_->pieces(0);
+}
+
+collective::Piece* Communicator::room_for_gets() {
+  return across_->pieces(1);
+}
+
 Status Communicator::execute_across(const Request& request, int row) {
   Status status = collective::cluster_algorithms[row - collective::algorithm_count].run(across_->cluster(), request);
   if (!status.ok()) reason_ = Reason::peer_lost;

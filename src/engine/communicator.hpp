@@ -36,7 +36,7 @@ struct Policy {
 struct Span {
   collective::Placement place;
   const int* members = nullptr;              // the job's members of its ranks on this node, in order
-  std::unique_ptr<collective::Links> links;  // null where this rank has no rail; gone with the communicator
+  std::unique_ptr<collective::Links> links;  // gone with the communicator
 };
 
 class AcrossNodes;
@@ -86,6 +86,10 @@ class Communicator {
   // Room for this rank alone in the job's shared memory, where the system gives it none. Null: there is none either.
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
+
+  // Of one that spans nodes: room for the pieces that a call gives (gets), one for each rank.
+  collective::Piece* room_for_gives();
+  collective::Piece* room_for_gets();
 
   // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
   // maker's.
