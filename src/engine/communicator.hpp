@@ -118,6 +118,7 @@ class Communicator {
   Status failed(const Status& status);
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
+  bool fits_across(const collective::Request& request) const;
   Outcome decide_across(const collective::Request& request);
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);

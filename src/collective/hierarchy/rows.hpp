@@ -31,6 +31,13 @@ Status scatter_leader(Cluster& cluster, const Request& request);
 Status alltoall_leaders(Cluster& cluster, const Request& request);
 Status alltoall_messages(Cluster& cluster, const Request& request);
 
+Status scatter_reduce_leaders(Cluster& cluster, const Request& request);
+
+// Blocks that each of the ranks needs room for in scatter_reduce_leaders: an element must fit so often.
+inline size_t scattered_blocks(const Placement& place) {
+  return size_t(place.size) + size_t(2 * place.nodes + 1) * size_t(place.depth());
+}
+
 struct ClusterAlgorithm {
   const char* name;
   Kind kind;
@@ -60,6 +67,8 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leaders", Kind::alltoall, alltoall_leaders},
     {"messages", Kind::alltoall, alltoall_messages},
     {"messages", Kind::alltoallv, alltoall_messages},
+    {"leaders", Kind::reduce_scatter, scatter_reduce_leaders},
+    {"leaders", Kind::reduce_scatter_block, scatter_reduce_leaders},
 };
 inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);
 
