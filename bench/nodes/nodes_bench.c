@@ -13,6 +13,7 @@
 enum { most_repeats = 200 };
 static int rank, size;
 static float *in, *out;
+static int *counts, *places, *pairs; /* of the v forms: block r has count - r % 4 elements */
 
 static double now(void) {
   struct timespec t;
@@ -33,8 +34,30 @@ static double bytes_out(void) {
   return sent;
 }
 
+/* count: elements of the vector that is reduced or sent to all, else of the blocks for all ranks together. */
 static void call(const char* operation, int accelerated, int count) {
-  if (strcmp(operation, "allreduce") == 0) {
+  const int block = count / size;
+  if (strcmp(operation, "allgather") == 0) {
+    (accelerated ? MPI_Allgather : PMPI_Allgather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "allgatherv") == 0) {
+    (accelerated ? MPI_Allgatherv : PMPI_Allgatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "gather") == 0) {
+    (accelerated ? MPI_Gather : PMPI_Gather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "gatherv") == 0) {
+    (accelerated ? MPI_Gatherv : PMPI_Gatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, 0, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "scatter") == 0) {
+    (accelerated ? MPI_Scatter : PMPI_Scatter)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "scatterv") == 0) {
+    (accelerated ? MPI_Scatterv : PMPI_Scatterv)(in, counts, places, MPI_FLOAT, out, counts[rank], MPI_FLOAT, 0, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "alltoall") == 0) {
+    (accelerated ? MPI_Alltoall : PMPI_Alltoall)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "alltoallv") == 0) {
+    const int own = counts[rank]; /* pairs must agree: to and from every rank what the lower of both has */
+    for (int r = 0; r < size; ++r) pairs[r] = counts[r] < own ? counts[r] : own;
+    (accelerated ? MPI_Alltoallv : PMPI_Alltoallv)(in, pairs, places, MPI_FLOAT, out, pairs, places, MPI_FLOAT, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "reduce_scatter_block") == 0) {
+    (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+  } else if (strcmp(operation, "allreduce") == 0) {
     (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   } else if (strcmp(operation, "reduce") == 0) {
     (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
@@ -81,6 +104,10 @@ static void measure(const char* operation, size_t bytes, int repeats) {
   static double times[2][most_repeats];
   const char* const sides[2] = {"mpi", "stretto"};
   int count = (int)(bytes / sizeof(float));
+  for (int r = 0; r < size; ++r) {
+    places[r] = r * (count / size);
+    counts[r] = count / size > 3 ? count / size - r % 4 : count / size;
+  }
   for (int i = 0; i < 2; ++i) call(operation, i, count);
   for (int i = 0; i < repeats; ++i)
     for (int side = 0; side < 2; ++side) times[side][i] = timed(operation, side, count);
@@ -104,6 +131,9 @@ int main(int argc, char** argv) {
     if (atoll(argv[i]) > (long long)largest) largest = (size_t)atoll(argv[i]);
   in = calloc(1, largest);
   out = calloc(1, largest);
+  counts = calloc((size_t)size, sizeof(int));
+  places = calloc((size_t)size, sizeof(int));
+  pairs = calloc((size_t)size, sizeof(int));
   for (int i = 2; i < argc; ++i) {
     if (atoll(argv[i]) > 0) continue;
     if (strcmp(argv[i], "barrier") == 0) {
@@ -115,6 +145,9 @@ int main(int argc, char** argv) {
   }
   free(in);
   free(out);
+  free(counts);
+  free(places);
+  free(pairs);
   MPI_Finalize();
   return 0;
 }

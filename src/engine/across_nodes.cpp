@@ -58,6 +58,15 @@ Status Communicator::run_phase(const Request& request) {
   return algorithm.run(*team_, request);
 }
 
+// An element of a user's operation, which may be of any size, and where there are blocks one of each.
+bool Communicator::fits_across(const Request& request) const {
+  const bool blocks = request.kind == collective::Kind::reduce_scatter || request.kind == collective::Kind::reduce_scatter_block;
+  const collective::Placement& place = across_->place();
+  const bool fits_room = !blocks || request.element <= collective::Cluster::room_bytes / collective::scattered_blocks(place);
+  const size_t in_cell = across_->largest_element / size_t(blocks ? place.largest : 1);
+  return fits_room && (request.op != kernels::Op::user || request.element <= in_cell);
+}
+
 // As decide(), from facts that all nodes have agreed on.
 Outcome Communicator::decide_across(const Request& request) {
   const collective::Placement& place = across_->place();
@@ -70,8 +79,16 @@ Outcome Communicator::decide_across(const Request& request) {
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
   if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
-  if (request.op == kernels::Op::user && request.element > across_->largest_element) return {-1, Reason::large_element, {}};
+  if (!fits_across(request)) return {-1, Reason::large_element, {}};
   return {last.selection.algorithm, Reason::none, {}};
+}
+
+collective::Piece* Communicator::room_for_gives() {
+  return across_->pieces(0);
+}
+
+collective::Piece* Communicator::room_for_gets() {
+  return across_->pieces(1);
 }
 
 Status Communicator::execute_across(const Request& request, int row) {

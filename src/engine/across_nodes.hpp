@@ -2,6 +2,7 @@
 // collectives composed of both.
 #pragma once
 #include <memory>
+#include <new>
 
 #include "collective/hierarchy/rows.hpp"
 #include "engine/communicator.hpp"
@@ -13,11 +14,13 @@ class AcrossNodes {
   AcrossNodes(Span& span, std::unique_ptr<Communicator> node)
       : node_(std::move(node)),
         links_(std::move(span.links)),
-        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this) {}
+        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this),
+        pieces_(new (std::nothrow) collective::Piece[2 * size_t(cluster_.place.size)]) {}
 
-  bool usable() const { return cluster_.usable(); }
+  bool usable() const { return cluster_.usable() && pieces_; }
   const collective::Placement& place() const { return cluster_.place; }
   collective::Cluster& cluster() { return cluster_; }
+  collective::Piece* pieces(int side) { return &pieces_[size_t(side) * size_t(place().size)]; }
 
   // What the nodes agreed on: whether ranks outnumber CPUs on one of them, and the largest element of a user's operation.
   bool crowded = false;
@@ -33,6 +36,7 @@ class AcrossNodes {
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<collective::Links> links_;
   collective::Cluster cluster_;
+  std::unique_ptr<collective::Piece[]> pieces_;
 };
 
 }  // namespace stretto::engine

@@ -36,7 +36,7 @@ struct Policy {
 struct Span {
   collective::Placement place;
   const int* members = nullptr;              // the job's members of its ranks on this node, in order
-  std::unique_ptr<collective::Links> links;  // null where this rank has no rail; gone with the communicator
+  std::unique_ptr<collective::Links> links;  // gone with the communicator
 };
 
 class AcrossNodes;
@@ -87,6 +87,10 @@ class Communicator {
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
 
+  // Of one that spans nodes: room for the pieces that a call gives (gets), one for each rank.
+  collective::Piece* room_for_gives();
+  collective::Piece* room_for_gets();
+
   // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
   // maker's.
   void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
@@ -115,6 +119,7 @@ class Communicator {
   Status failed(const Status& status);
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
+  bool fits_across(const collective::Request& request) const;
   Outcome decide_across(const collective::Request& request);
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);

@@ -242,7 +242,19 @@ const char* default_rules() {
          "reduce     nodes=2..             pipelined\n"
          "allreduce  nodes=2.. bytes=..64K rsa\n"
          "allreduce  nodes=2.. bytes=..1M  leaders\n"
-         "allreduce  nodes=2..             streamed\n";
+         "allreduce  nodes=2..             streamed\n"
+         "allgather  nodes=2.. bytes=128K..  leaders\n"
+         "allgather  nodes=2.. bytes=16K.. ranks=8..  leaders\n"
+         "allgather  nodes=2.. bytes=16K..  leader\n"
+         "allgather  nodes=2.. ranks=8..   leader\n"
+         "allgatherv nodes=2.. bytes=128K..  leaders\n"
+         "allgatherv nodes=2.. ranks=8..   leaders\n"
+         "allgatherv nodes=2.. bytes=16K..  leader\n"
+         "gather     nodes=2.. bytes=16K..  leader\n"
+         "gather     nodes=2.. ranks=8..   leader\n"
+         "scatter    nodes=2..             leader\n"
+         "reduce_scatter       nodes=2..   leaders\n"
+         "reduce_scatter_block nodes=2..   leaders\n";
 }
 
 }  // namespace stretto::select

@@ -98,26 +98,29 @@ bool find_members(MPI_Comm comm, const collective::Placement& place, int* member
   });
 }
 
-// One split makes them all: the rail of this rank, or none.
+// One split makes all rails, of which this rank has one or none; another, a duplicate without the program's attributes.
 bool make_rail(MPI_Comm comm, const collective::Placement& place, std::unique_ptr<collective::Links>* links) {
   bool has = place.local < place.rails;
-  MPI_Comm rail = comm_null();
-  if (mpi().Comm_split(comm, has ? place.local : MPI_UNDEFINED, place.node, &rail) != MPI_SUCCESS) return false;
-  if (!has) return true;
-  mpi().Comm_set_errhandler(rail, named<MPI_Errhandler>("MPI_ERRORS_RETURN"));
-  *links = make_links(rail);
+  MPI_Comm rail = comm_null(), all = comm_null();
+  if (mpi().Comm_split(comm, has ? place.local : MPI_UNDEFINED, place.node, &rail) != MPI_SUCCESS ||
+      mpi().Comm_split(comm, 0, place.rank, &all) != MPI_SUCCESS)
+    return false;
+  for (MPI_Comm made : {rail, all})
+    if (made != comm_null()) mpi().Comm_set_errhandler(made, named<MPI_Errhandler>("MPI_ERRORS_RETURN"));
+  *links = make_links(rail, all);
   if (*links != nullptr) return true;
-  mpi().Comm_free(&rail);
+  if (has) mpi().Comm_free(&rail);
+  mpi().Comm_free(&all);
   return_rail();
   return false;
 }
 
-// Whether all ranks answer yes; where they do not, the place for a rail that this one has taken is free again.
+// Whether all ranks answer yes; where they do not, the place for links that this one has taken is free again.
 bool all_have_room(MPI_Comm comm, bool memory, const collective::Placement& place) {
   bool reserved = reserve_rail();
   int64_t yes = memory && reserved && place.local_size <= collective::max_team;
   bool agreed = least_of(comm, &yes, 1) && yes != 0;
-  if (reserved && (!agreed || place.local >= place.rails)) return_rail();
+  if (reserved && !agreed) return_rail();
   return agreed;
 }
 

@@ -1,5 +1,8 @@
 #include "shim/rails.hpp"
 
+#include <string.h>
+
+#include <algorithm>
 #include <mutex>
 #include <new>
 
@@ -44,8 +47,8 @@ MPI_Datatype byte_type() {
 
 class Rail final : public collective::Links {
  public:
-  explicit Rail(MPI_Comm comm) : comm_(comm) {
-    mpi().Comm_rank(comm, &rank_);
+  Rail(MPI_Comm comm, MPI_Comm all) : comm_(comm), all_(all) {
+    if (comm_ != comm_null()) mpi().Comm_rank(comm, &rank_);
     std::lock_guard<std::mutex> lock(rails().mutex);
     next_ = rails().newest;
     rails().newest = this;
@@ -63,11 +66,12 @@ class Rail final : public collective::Links {
     --rails().taken;
   }
 
-  // Freeing is collective. All ranks of the rail are in the communicator that is being freed, so all come here.
+  // Freeing is collective. All ranks of both are in the communicator that is being freed, so all come here.
   void free_comm() {
     if (freed_) return;
     freed_ = true;
-    mpi().Comm_free(&comm_);
+    if (comm_ != comm_null()) mpi().Comm_free(&comm_);
+    mpi().Comm_free(&all_);
   }
   Rail* next() const { return next_; }
 
@@ -116,12 +120,54 @@ class Rail final : public collective::Links {
   }
   Status finish(int slot) override { return status_of(mpi().Wait(&requests_[slot], MPI_STATUS_IGNORE)); }
 
+  Status receive(int from, void* data, size_t bytes) override {
+    return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
+      return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);
+    });
+  }
+  Status send(int to, const void* data, size_t bytes) override {
+    return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
+      return mpi().Isend(static_cast<const char*>(data) + at, part, byte_type(), to, message_tag, all_, request);
+    });
+  }
+  Status finish_messages() override {
+    const int pending = pending_;
+    pending_ = 0;
+    return status_of(mpi().Waitall(pending, messages_.get(), MPI_STATUSES_IGNORE));
+  }
+
  private:
-  MPI_Comm comm_;
+  static constexpr int message_tag = 0;
+  static constexpr size_t largest_part = size_t(1) << 30;  // of a message, whose bytes MPI counts by ints
+
+  // Calls start(offset, bytes, request) for each part of a message.
+  template <class Start>
+  Status in_parts(size_t bytes, Start start) {
+    for (size_t at = 0; at < bytes; at += largest_part) {
+      if (pending_ == capacity_ && !grow()) return no_memory("no memory for requests");
+      STRETTO_TRY(status_of(start(at, int(std::min(largest_part, bytes - at)), &messages_[pending_])));
+      ++pending_;
+    }
+    return Status::good();
+  }
+
+  bool grow() {
+    const int capacity = std::max(16, 2 * capacity_);
+    std::unique_ptr<MPI_Request[]> more(new (std::nothrow) MPI_Request[size_t(capacity)]);
+    if (!more) return false;
+    if (pending_ > 0) memcpy(more.get(), messages_.get(), size_t(pending_) * sizeof(MPI_Request));
+    messages_ = std::move(more);
+    capacity_ = capacity;
+    return true;
+  }
+
+  MPI_Comm comm_, all_;
   bool freed_ = false;
   int rank_ = 0;
   Rail* next_ = nullptr;
   MPI_Request requests_[slots];
+  std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
+  int pending_ = 0, capacity_ = 0;
 };
 
 }  // namespace
@@ -138,8 +184,8 @@ void return_rail() {
   --rails().taken;
 }
 
-std::unique_ptr<collective::Links> make_links(MPI_Comm comm) {
-  return std::unique_ptr<collective::Links>(new (std::nothrow) Rail(comm));
+std::unique_ptr<collective::Links> make_links(MPI_Comm rail, MPI_Comm all) {
+  return std::unique_ptr<collective::Links>(new (std::nothrow) Rail(rail, all));
 }
 
 void free_rails() {

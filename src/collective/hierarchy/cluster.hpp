@@ -15,7 +15,7 @@
 namespace stretto::collective {
 
 // The stages between nodes, on this rank's rail: collective over its ranks, in the same order on all of them. Sizes are in bytes
-// and fit an int. What is started in a slot is finished before the slot is used again.
+// and fit an int. What is started in a slot is finished before the slot is used again. A rank without a rail has messages alone.
 class Links {
  public:
   static constexpr int slots = 4;
@@ -42,6 +42,11 @@ class Links {
   virtual Status start_allreduce(const Request& request, void* vector, size_t count, int slot) = 0;
   virtual Status start_bcast(void* data, size_t bytes, int root, int slot) = 0;
   virtual Status finish(int slot) = 0;
+
+  // Messages of any size between any two ranks of the communicator, in order, begun here and ended all together.
+  virtual Status receive(int from, void* data, size_t bytes) = 0;
+  virtual Status send(int to, const void* data, size_t bytes) = 0;
+  virtual Status finish_messages() = 0;
 };
 
 class Cluster {
@@ -64,9 +69,11 @@ class Cluster {
   bool usable() const { return inputs_ && numbers_ && room_ && vector_ && block_most() > 0; }
 
   const Placement place;
-  Links* const links;  // null on ranks without a rail
+  Links* const links;
 
   Status run_in_node(const Request& request);
+  // Pieces moved inside the node: `count` as the request's, `root` a local number.
+  Status ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets);
 
   const void** inputs() { return inputs_.get(); }  // room for one pointer per node
   int* numbers(int slot, int i) {

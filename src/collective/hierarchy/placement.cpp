@@ -10,7 +10,9 @@ bool Placement::find(const int* node_names, int ranks, int own_rank) {
   node_of.reset(new (std::nothrow) int[size_t(ranks)]);
   local_of.reset(new (std::nothrow) int[size_t(ranks)]);
   std::unique_ptr<int[]> names(new (std::nothrow) int[size_t(ranks)]), sizes(new (std::nothrow) int[size_t(ranks)]());
-  if (!node_of || !local_of || !names || !sizes) return false;
+  by_node.reset(new (std::nothrow) int[size_t(ranks)]);
+  first.reset(new (std::nothrow) int[size_t(ranks) + 1]);
+  if (!node_of || !local_of || !by_node || !first || !names || !sizes) return false;
   size = ranks;
   rank = own_rank;
   nodes = 0;
@@ -30,6 +32,9 @@ bool Placement::find(const int* node_names, int ranks, int own_rank) {
   rails = *std::min_element(&sizes[0], &sizes[nodes]);
   largest = *std::max_element(&sizes[0], &sizes[nodes]);
   // NOLINTEND(clang-analyzer-core.uninitialized.Assign)
+  first[0] = 0;
+  for (int n = 0; n < nodes; ++n) first[n + 1] = first[n] + sizes[n];
+  for (int r = 0; r < ranks; ++r) by_node[first[node_of[r]] + local_of[r]] = r;
   return true;
 }
 

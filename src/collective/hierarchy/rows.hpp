@@ -24,6 +24,20 @@ Status allreduce_leaders(Cluster& cluster, const Request& request);
 Status allreduce_streamed(Cluster& cluster, const Request& request);
 Status allreduce_pipelined(Cluster& cluster, const Request& request);
 
+Status allgather_leader(Cluster& cluster, const Request& request);
+Status allgather_leaders(Cluster& cluster, const Request& request);
+Status gather_leader(Cluster& cluster, const Request& request);
+Status scatter_leader(Cluster& cluster, const Request& request);
+Status alltoall_leaders(Cluster& cluster, const Request& request);
+Status alltoall_messages(Cluster& cluster, const Request& request);
+
+Status scatter_reduce_leaders(Cluster& cluster, const Request& request);
+
+// Blocks that each of the ranks needs room for in scatter_reduce_leaders: an element must fit so often.
+inline size_t scattered_blocks(const Placement& place) {
+  return size_t(place.size) + size_t(2 * place.nodes + 1) * size_t(place.depth());
+}
+
 struct ClusterAlgorithm {
   const char* name;
   Kind kind;
@@ -42,6 +56,19 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leaders", Kind::allreduce, allreduce_leaders},
     {"streamed", Kind::allreduce, allreduce_streamed},
     {"pipelined", Kind::allreduce, allreduce_pipelined},
+    {"leader", Kind::allgather, allgather_leader},
+    {"leaders", Kind::allgather, allgather_leaders},
+    {"leader", Kind::allgatherv, allgather_leader},
+    {"leaders", Kind::allgatherv, allgather_leaders},
+    {"leader", Kind::gather, gather_leader},
+    {"leader", Kind::gatherv, gather_leader},
+    {"leader", Kind::scatter, scatter_leader},
+    {"leader", Kind::scatterv, scatter_leader},
+    {"leaders", Kind::alltoall, alltoall_leaders},
+    {"messages", Kind::alltoall, alltoall_messages},
+    {"messages", Kind::alltoallv, alltoall_messages},
+    {"leaders", Kind::reduce_scatter, scatter_reduce_leaders},
+    {"leaders", Kind::reduce_scatter_block, scatter_reduce_leaders},
 };
 inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);
 

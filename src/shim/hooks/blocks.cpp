@@ -147,7 +147,10 @@ int take_room(const Listed& gives, const Listed& gets, Room& room, Communicator&
 }  // namespace
 
 bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& request, MPI_Comm comm, Call& call) {
-  Piece given[collective::max_team], got[collective::max_team];
+  Piece few_given[collective::max_team], few_got[collective::max_team];
+  const bool many = entry.communicator->spans_nodes();
+  Piece *given = many ? entry.communicator->room_for_gives() : few_given,
+        *got = many ? entry.communicator->room_for_gets() : few_got;
   const bool plain_gives = list(gives, entry.size(), given), plain_gets = list(gets, entry.size(), got);
   request.gives = gives.empty() ? nullptr : given;
   request.gets = gets.empty() ? nullptr : got;

@@ -13,6 +13,7 @@ struct Limits {
   bool derived = true;    // derived types too
   bool same_bits = true;  // of the same call again
   bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
+  bool mixed = true;      // also in Allgather(v) each rank has a datatype of its own
 };
 
 // What the ranks of one communicator share while a sequence runs. `agreed` draws alike on all of them, `own` does not.

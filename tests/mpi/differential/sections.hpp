@@ -14,6 +14,7 @@ struct Options {
   bool derived = true;    // reduce derived types too
   bool same_bits = true;  // a call done again gives the same bits
   bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
+  bool mixed = true;      // also in Allgather(v) each rank has a datatype of its own
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.

@@ -1,11 +1,27 @@
 // A communicator over nodes whose ranks are threads: a TeamOfThreads per node, and rails that stand in for MPI.
 #pragma once
 #include <barrier>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
 
 #include "collective/hierarchy/rows.hpp"
 #include "team_of_threads.hpp"
 
 namespace stretto::collective {
+
+// Where ranks may be, by names of nodes.
+inline const std::vector<std::vector<int>> placements = {
+    {0, 0, 1, 1},              // block
+    {0, 1, 0, 1},              // cyclic
+    {5, 5, 5, 2, 9, 9},        // uneven
+    {1, 0, 0, 1, 1},           // neither
+    {3, 3},                    // one node only
+    {0, 1, 1},                 // a rank alone
+    {0, 1, 2, 3, 3, 2, 1, 0},  // four nodes, folded
+    {0, 1, 2},                 // ranks alone
+};
 
 // What the ranks of one rail share.
 struct RailOfThreads {
@@ -15,32 +31,61 @@ struct RailOfThreads {
   std::vector<void*> data;
 };
 
+// Messages between the ranks of a cluster: what is sent is kept until it is asked for.
+class MailOfThreads {
+ public:
+  void send(int from, int to, const void* data, size_t bytes) {
+    auto* begin = static_cast<const unsigned char*>(data);
+    std::lock_guard<std::mutex> lock(mutex_);
+    boxes_[{from, to}].emplace_back(begin, begin + bytes);
+    came_.notify_all();
+  }
+  std::vector<unsigned char> receive(int from, int to) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto& box = boxes_[{from, to}];
+    came_.wait(lock, [&] { return !box.empty(); });
+    std::vector<unsigned char> message = std::move(box.front());
+    box.pop_front();
+    return message;
+  }
+  bool empty() const {
+    return std::all_of(boxes_.begin(), boxes_.end(), [](const auto& one) { return one.second.empty(); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::map<std::pair<int, int>, std::deque<std::vector<unsigned char>>> boxes_;
+};
+
 // One rank's stages: everybody shows where its data is, then takes from the others what is its own. What is started is done at
 // once, which MPI may do as well.
 class LinksOfThreads final : public Links {
  public:
-  LinksOfThreads(RailOfThreads& rail, int node, int nodes) : rail_(rail), node_(node), nodes_(nodes) {}
+  // rail: null where this rank has none.
+  LinksOfThreads(RailOfThreads* rail, const Placement& place, MailOfThreads& mail)
+      : rail_(rail), node_(place.node), nodes_(place.nodes), rank_(place.rank), mail_(mail) {}
 
   Status barrier() override {
-    rail_.sync.arrive_and_wait();
+    rail_->sync.arrive_and_wait();
     return Status::good();
   }
   Status gather(const void* own, void* all, size_t bytes, int root) override {
     return around(const_cast<void*>(own), [&] {
       for (int i = 0; node_ == root && i < nodes_; ++i)
-        memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
+        memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_->data[size_t(i)], bytes);
     });
   }
   Status allgather(const void* own, void* all, size_t bytes) override {
     return around(const_cast<void*>(own), [&] {
-      for (int i = 0; i < nodes_; ++i) memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_.data[size_t(i)], bytes);
+      for (int i = 0; i < nodes_; ++i) memcpy(static_cast<char*>(all) + size_t(i) * bytes, rail_->data[size_t(i)], bytes);
     });
   }
   Status exchange(const Blocks& to_send, const Blocks& to_receive) override {
-    rail_.blocks[size_t(node_)] = to_send;
+    rail_->blocks[size_t(node_)] = to_send;
     return around(to_send.data, [&] {
       for (int i = 0; i < nodes_; ++i) {
-        const Blocks& theirs = rail_.blocks[size_t(i)];
+        const Blocks& theirs = rail_->blocks[size_t(i)];
         EXPECT_EQ(theirs.bytes[node_], to_receive.bytes[i]);
         memcpy(static_cast<char*>(to_receive.data) + to_receive.offsets[i],
                static_cast<char*>(theirs.data) + theirs.offsets[node_], size_t(theirs.bytes[node_]));
@@ -72,7 +117,7 @@ class LinksOfThreads final : public Links {
   Status start_bcast(void* data, size_t bytes, int root, int slot) override {
     begin(slot);
     return around(data, [&] {
-      if (node_ != root) memcpy(data, rail_.data[size_t(root)], bytes);
+      if (node_ != root) memcpy(data, rail_->data[size_t(root)], bytes);
     });
   }
   Status finish(int slot) override {
@@ -80,30 +125,50 @@ class LinksOfThreads final : public Links {
     started_[slot] = false;
     return Status::good();
   }
+  Status receive(int from, void* data, size_t bytes) override {
+    expected_.push_back({from, {data, bytes}});
+    return Status::good();
+  }
+  Status send(int to, const void* data, size_t bytes) override {
+    mail_.send(rank_, to, data, bytes);
+    unfinished_ = true;
+    return Status::good();
+  }
+  Status finish_messages() override {
+    for (const auto& [from, piece] : expected_) {
+      std::vector<unsigned char> message = mail_.receive(from, rank_);
+      EXPECT_EQ(message.size(), piece.bytes);
+      memcpy(piece.data, message.data(), std::min(message.size(), piece.bytes));
+    }
+    expected_.clear();
+    unfinished_ = false;
+    return Status::good();
+  }
   bool idle() const {
-    return std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; });
+    return expected_.empty() && !unfinished_ &&
+           std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; });
   }
 
  private:
   template <class Take>
   Status around(void* own, Take take) {
-    rail_.data[size_t(node_)] = own;
-    rail_.sync.arrive_and_wait();
+    rail_->data[size_t(node_)] = own;
+    rail_->sync.arrive_and_wait();
     take();
-    rail_.sync.arrive_and_wait();
+    rail_->sync.arrive_and_wait();
     return Status::good();
   }
   void take_blocks(const Blocks& blocks) {
     for (int i = 0; i < nodes_; ++i)
       if (i != node_)
-        memcpy(static_cast<char*>(blocks.data) + blocks.offsets[i], static_cast<char*>(rail_.data[size_t(i)]) + blocks.offsets[i],
-               size_t(blocks.bytes[i]));
+        memcpy(static_cast<char*>(blocks.data) + blocks.offsets[i],
+               static_cast<char*>(rail_->data[size_t(i)]) + blocks.offsets[i], size_t(blocks.bytes[i]));
   }
   Status reduce(const Request& request, void* vector, size_t count, bool receives, int slot) {
     begin(slot);
     Bytes result(count * request.element);
     Status status = around(vector, [&] {
-      std::vector<const void*> inputs(rail_.data.begin(), rail_.data.end());
+      std::vector<const void*> inputs(rail_->data.begin(), rail_->data.end());
       kernels::reduce(request.op, request.type, inputs.data(), nodes_, result.data(), count);
     });
     if (receives) memcpy(vector, result.data(), result.size());
@@ -115,8 +180,11 @@ class LinksOfThreads final : public Links {
   }
 
   using Bytes = std::vector<unsigned char>;
-  RailOfThreads& rail_;
-  const int node_, nodes_;
+  RailOfThreads* const rail_;
+  const int node_, nodes_, rank_;
+  MailOfThreads& mail_;
+  std::vector<std::pair<int, Piece>> expected_;
+  bool unfinished_ = false;
   bool started_[slots] = {};
 };
 
@@ -129,9 +197,8 @@ class ClusterOfThreads {
       Placement place;
       EXPECT_TRUE(place.find(node_names.data(), size, r));
       if (r == 0) make_nodes(place);
-      std::unique_ptr<LinksOfThreads> links;
-      if (place.local < place.rails)
-        links = std::make_unique<LinksOfThreads>(*rails_[size_t(place.local)], place.node, place.nodes);
+      RailOfThreads* rail = place.local < place.rails ? rails_[size_t(place.local)].get() : nullptr;
+      auto links = std::make_unique<LinksOfThreads>(rail, place, mail_);
       Team& team = nodes_[size_t(place.node)]->team(place.local);
       clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team));
       links_.push_back(std::move(links));
@@ -148,8 +215,9 @@ class ClusterOfThreads {
     for (auto& thread : threads) thread.join();
     for (size_t r = 0; r < clusters_.size(); ++r) {
       EXPECT_TRUE(statuses[r].ok()) << "rank " << r << ": " << statuses[r].what;
-      EXPECT_TRUE(!links_[r] || links_[r]->idle()) << "rank " << r << " has left something unfinished";
+      EXPECT_TRUE(links_[r]->idle()) << "rank " << r << " has left something unfinished";
     }
+    EXPECT_TRUE(mail_.empty()) << "a message nobody asked for";
   }
 
  private:
@@ -168,13 +236,22 @@ class ClusterOfThreads {
         return request.bytes() <= slot_payload ? bcast_flat(ranks, request) : bcast_staged(ranks, request);
       case Kind::reduce:
         return request.bytes() <= slot_payload ? reduce_flat(ranks, request) : reduce_slices(ranks, request);
-      default:
+      case Kind::allreduce:
         return invalid("no such phase");
+      default:
+        return first_row(request).run(ranks, request);
     }
+  }
+  // Of its kind, that can do it.
+  static const Algorithm& first_row(const Request& request) {
+    const auto* row = std::begin(algorithms);
+    while (row->kind != request.kind || row->max_bytes < request.bytes()) ++row;
+    return *row;
   }
 
   std::vector<std::unique_ptr<TeamOfThreads>> nodes_;
   std::vector<std::unique_ptr<RailOfThreads>> rails_;
+  MailOfThreads mail_;
   std::vector<std::unique_ptr<LinksOfThreads>> links_;
   std::vector<std::unique_ptr<Cluster>> clusters_;
 };

@@ -1,0 +1,190 @@
+// Alltoall over nodes. Every byte leaves its node once, and what ranks of one node give each other goes from buffer to buffer.
+//   leaders   rank l of each node carries what its node gives to the ranks number l of the other nodes: first the ranks of a node
+//             hand one another what each is to carry, then the rails exchange it, one message per node. The ranks beyond the
+//             rails of a node that has more of them are served by the rails in turn, which hand on what came for them
+//   messages  a message for each pair of ranks on different nodes, copied nowhere but in place; for varying sizes too
+#include <string.h>
+
+#include "collective/hierarchy/pieces.hpp"
+#include "collective/hierarchy/rows.hpp"
+
+namespace stretto::collective {
+namespace {
+
+class ClusterAlltoall {
+ public:
+  ClusterAlltoall(Cluster& cluster, const Request& request)
+      : cluster_(cluster),
+        place_(cluster.place),
+        request_(request),
+        block_(request.bytes() / size_t(place_.size)),
+        most_(size_t(place_.nodes) * size_t(place_.largest) * size_t(place_.depth())) {}
+
+  // One byte of each block that a rank carries.
+  bool has_room() const { return most_ <= room_of_stage; }
+
+  Status run() {
+    if (block_ == 0) return Status::good();
+    const size_t width = share_of_room(room_of_stage, most_, block_);
+    STRETTO_TRY(serve_own_node());
+    for (size_t at = 0; at < block_; at += width) {
+      range_ = {at, std::min(at + width, block_)};
+      STRETTO_TRY(collect());
+      if (carries(place_.local)) STRETTO_TRY(exchange());
+      STRETTO_TRY(place_.local_size > place_.rails ? hand_on() : keep());
+    }
+    return Status::good();
+  }
+
+  // The messages of a pair are cut as both of its ranks know by themselves; others may have more.
+  Status run_by_messages() {
+    const size_t width = std::max<size_t>(Cluster::room_bytes / size_t(place_.size), 1);
+    size_t longest = 0;
+    for (int r = 0; r < place_.size; ++r)
+      if (is_elsewhere(r)) longest = std::max({longest, request_.gives[r].bytes, request_.gets[r].bytes});
+    STRETTO_TRY(serve_own_node());
+    for (size_t at = 0; at < longest; at += width) {
+      range_ = {at, at + width};
+      STRETTO_TRY(swap_messages());
+    }
+    return Status::good();
+  }
+
+ private:
+  // Three stages work in parts of the room: what is sent, what is received, what is put in order between.
+  static constexpr size_t room_of_stage = Cluster::room_bytes / 3 / cache_line * cache_line;
+  char* room(int i) { return cluster_.room() + size_t(i) * room_of_stage; }
+
+  size_t width() const { return range_.size(); }
+  bool carries(int local) const { return local < place_.rails; }
+  // Ranks of node n that rail l carries for: numbers l, l + rails, ...
+  int served(int n, int l) const { return carries(l) ? (place_.ranks_on(n) - l + place_.rails - 1) / place_.rails : 0; }
+  int served_elsewhere(int l) const {
+    int ranks = 0;
+    for (int n = 0; n < place_.nodes; ++n) ranks += n == place_.node ? 0 : served(n, l);
+    return ranks;
+  }
+
+  bool is_elsewhere(int rank) const { return place_.node_of[rank] != place_.node; }
+  bool in_place(int rank) const { return request_.gives[rank].data == request_.gets[rank].data; }
+  const char* given(int rank) const { return static_cast<char*>(request_.gives[rank].data) + range_.begin; }
+  char* got(int rank) const { return static_cast<char*>(request_.gets[rank].data) + range_.begin; }
+
+  Status serve_own_node() {
+    Piece gives[max_team], gets[max_team];
+    for (int l = 0; l < place_.local_size; ++l) {
+      gives[l] = request_.gives[place_.rank_at(place_.node, l)];
+      gets[l] = request_.gets[place_.rank_at(place_.node, l)];
+    }
+    return cluster_.ship_in_node(request_.kind, 0, block_ * size_t(place_.local_size), gives, gets);
+  }
+
+  // Room 1 of a carrier: what each rank of its node gives, node by node, to the ranks that it serves.
+  Status collect() {
+    Piece gives[max_team] = {}, gets[max_team] = {};
+    char *to = room(0), *from = room(1);
+    for (int l = 0; l < place_.rails; ++l) {
+      gives[l] = {to, size_t(served_elsewhere(l)) * width()};
+      for (int n = 0; n < place_.nodes; ++n)
+        for (int k = 0; n != place_.node && k < served(n, l); ++k, to += width())
+          memcpy(to, given(place_.rank_at(n, l + k * place_.rails)), width());
+    }
+    const size_t own = size_t(served_elsewhere(place_.local)) * width();
+    for (int l = 0; l < place_.local_size; ++l, from += own) gets[l] = {from, own};
+    return cluster_.ship_in_node(Kind::alltoallv, 0, 0, gives, gets);
+  }
+
+  // Room 0: the same node by node, rank by rank. Room 2: what came from each node, by the rank that gave it and then by the rank
+  // that it is for.
+  Status exchange() {
+    int *sent = cluster_.numbers(0, 0), *from = cluster_.numbers(0, 1), *received = cluster_.numbers(0, 2),
+        *to = cluster_.numbers(0, 3);
+    const size_t own = size_t(served_elsewhere(place_.local)) * width();
+    size_t before = 0, out = 0, in = 0;  // before: in what each rank gave
+    for (int n = 0; n < place_.nodes; ++n) {
+      const bool here = n == place_.node;
+      const size_t part = here ? 0 : size_t(served(n, place_.local)) * width();
+      from[n] = int(out);
+      for (int l = 0; l < place_.local_size; ++l, out += part)
+        if (part > 0) memcpy(room(0) + out, room(1) + size_t(l) * own + before, part);
+      before += part;
+      sent[n] = int(out) - from[n];
+      to[n] = int(in);
+      received[n] = here ? 0 : int(size_t(place_.ranks_on(n)) * size_t(served(place_.node, place_.local)) * width());
+      in += size_t(received[n]);
+    }
+    return cluster_.links->exchange({room(0), sent, from}, {room(2), received, to});
+  }
+
+  // Calls take(rank, what it gave to rank k of those that this one serves).
+  template <class Take>
+  void for_received(int k, Take take) {
+    const int ranks = served(place_.node, place_.local);
+    const char* from = room(2) + size_t(k) * width();
+    for (int n = 0; n < place_.nodes; ++n)
+      for (int l = 0; n != place_.node && l < place_.ranks_on(n); ++l, from += size_t(ranks) * width())
+        take(place_.rank_at(n, l), from);
+  }
+
+  Status keep() {
+    for_received(0, [&](int rank, const char* from) { memcpy(got(rank), from, width()); });
+    return Status::good();
+  }
+
+  Status hand_on() {
+    const size_t each = size_t(place_.size - place_.local_size) * width();
+    Piece gives[max_team] = {}, gets[max_team] = {};
+    char* to = room(0);
+    for (int k = 0; k < served(place_.node, place_.local); ++k) {
+      gives[place_.local + k * place_.rails] = {to, each};
+      for_received(k, [&](int, const char* from) {
+        memcpy(to, from, width());
+        to += width();
+      });
+    }
+    gets[place_.local % place_.rails] = {room(1), each};
+    STRETTO_TRY(cluster_.ship_in_node(Kind::alltoallv, 0, 0, gives, gets));
+    const char* from = room(1);
+    for (int n = 0; n < place_.nodes; ++n)
+      for (int l = 0; n != place_.node && l < place_.ranks_on(n); ++l, from += width())
+        memcpy(got(place_.rank_at(n, l)), from, width());
+    return Status::good();
+  }
+
+  // In place, what is sent must be out of the way of what is received.
+  Status swap_messages() {
+    const size_t share = range_.size();
+    for (int r = 0; r < place_.size; ++r) {
+      const Piece piece = cut(request_.gives[r], range_);
+      if (is_elsewhere(r) && in_place(r) && piece.bytes > 0) memcpy(cluster_.room() + size_t(r) * share, piece.data, piece.bytes);
+    }
+    for (int i = 1; i < place_.size; ++i) {
+      const int from = (place_.rank + place_.size - i) % place_.size, to = (place_.rank + i) % place_.size;
+      const Piece gets = cut(request_.gets[from], range_), gives = cut(request_.gives[to], range_);
+      const void* data = in_place(to) ? cluster_.room() + size_t(to) * share : gives.data;
+      if (is_elsewhere(from) && gets.bytes > 0) STRETTO_TRY(cluster_.links->receive(from, gets.data, gets.bytes));
+      if (is_elsewhere(to) && gives.bytes > 0) STRETTO_TRY(cluster_.links->send(to, data, gives.bytes));
+    }
+    return cluster_.links->finish_messages();
+  }
+
+  Cluster& cluster_;
+  const Placement& place_;
+  const Request& request_;
+  const size_t block_;
+  const size_t most_;  // blocks in one stage, at most
+  Range range_;        // of every block
+};
+
+}  // namespace
+
+Status alltoall_leaders(Cluster& cluster, const Request& request) {
+  ClusterAlltoall alltoall(cluster, request);
+  return alltoall.has_room() ? alltoall.run() : alltoall.run_by_messages();
+}
+
+Status alltoall_messages(Cluster& cluster, const Request& request) {
+  return ClusterAlltoall(cluster, request).run_by_messages();
+}
+
+}  // namespace stretto::collective

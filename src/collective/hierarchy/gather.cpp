@@ -1,0 +1,82 @@
+// Gather and gatherv over nodes, leader: the root's node gathers while the messages of the others are on their way. A node with
+// few bytes gathers them to its first rank, which sends one message; else its ranks send to the root themselves (rooted.hpp).
+// What a node gives leaves it once.
+#include <string.h>
+
+#include "collective/hierarchy/rooted.hpp"
+#include "collective/hierarchy/rows.hpp"
+
+namespace stretto::collective {
+namespace {
+
+size_t given(const Request& request) {
+  if (request.kind == Kind::gather) return request.bytes();
+  return request.gives ? request.gives->bytes : 0;
+}
+
+class ClusterGather : Rooted {
+ public:
+  ClusterGather(Cluster& cluster, const Request& request)
+      : Rooted(cluster, request.root, request.gets, given(request), request.kind == Kind::gather), request_(request) {}
+
+  Status run() {
+    if (known_ && block_ == 0) return Status::good();
+    if (!here()) return give();
+    if (is_root()) STRETTO_TRY(expect_messages());
+    STRETTO_TRY(in_node(root_local_, request_.gives, is_root() ? local_pieces() : nullptr));
+    return is_root() ? take_messages() : Status::good();
+  }
+
+ private:
+  Status in_node(int root, const Piece* gives, const Piece* gets) {
+    return cluster_.ship_in_node(request_.kind, root, known_ ? block_ : 0, gives, gets);
+  }
+
+  Status give() {
+    STRETTO_TRY(find_sizes());
+    Piece own{request_.gives->data, block_};
+    if (one_message_here()) {
+      if (total_ == 0) return Status::good();
+      STRETTO_TRY(in_node(0, &own, place_.leads(0) ? stacked_pieces(cluster_.room()) : nullptr));
+      if (!place_.leads(0)) return Status::good();
+      own = {cluster_.room(), total_};
+    }
+    if (own.bytes == 0) return Status::good();
+    STRETTO_TRY(cluster_.links->send(root_, own.data, own.bytes));
+    return cluster_.links->finish_messages();
+  }
+
+  Status expect_messages() {
+    char* room = cluster_.room();
+    return for_messages(
+        [&](int n, size_t bytes) {
+          void* to = joined(n) ? of(n, 0).data : room;
+          room += joined(n) ? 0 : bytes;
+          return cluster_.links->receive(place_.rank_at(n, 0), to, bytes);
+        },
+        [&](int n, int l) { return cluster_.links->receive(place_.rank_at(n, l), of(n, l).data, of(n, l).bytes); });
+  }
+
+  Status take_messages() {
+    STRETTO_TRY(cluster_.links->finish_messages());
+    const char* room = cluster_.room();
+    return for_messages(
+        [&](int n, size_t) {
+          if (joined(n)) return Status::good();
+          for (int l = 0; l < place_.ranks_on(n); room += of(n, l++).bytes)
+            if (of(n, l).bytes > 0) memcpy(of(n, l).data, room, of(n, l).bytes);
+          return Status::good();
+        },
+        [](int, int) { return Status::good(); });
+  }
+
+  const Request& request_;
+};
+
+}  // namespace
+
+Status gather_leader(Cluster& cluster, const Request& request) {
+  return ClusterGather(cluster, request).run();
+}
+
+}  // namespace stretto::collective
