@@ -8,6 +8,7 @@ seldom as it can. The MPI may send more.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -106,12 +107,8 @@ def _needed(function: str, group: Group, nodes: int, part: pl.DataFrame, node_of
     if pattern == "bcast" or pattern.startswith("allgather"):  # what is given is to reach every other node
         return round(sent.sum() * others), LEAST
     if pattern.startswith("alltoall"):
-        near = [_on_node_of(rank, group, node_of) for rank in part["rank"].to_list()]
+        on = Counter(node_of[rank] for rank in group.members if rank in node_of)
+        near = [on[node_of[rank]] if rank in node_of else 0 for rank in part["rank"].to_list()]
         away = np.array([1 - one / ranks if one else others / nodes for one in near])
         return round(float((sent * away).sum())), ESTIMATE
     return round(sent.sum() * others / nodes), ESTIMATE  # gather, scatter: blocks of the nodes other than the root's
-
-
-def _on_node_of(rank: int, group: Group, node_of: dict[int, int]) -> int:
-    """How many of the communicator's ranks are on this one's node; 0: unknown."""
-    return sum(node_of.get(other, -1) == node_of.get(rank, -2) for other in group.members)
