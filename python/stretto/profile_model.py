@@ -62,6 +62,19 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     },
     # Thesis Fig. 3.11; world ranks, from the sender's side; "how": "sent", "put", "got".
     "partners": {"source": pl.Int32, "target": pl.Int32, "how": pl.String, "calls": pl.Int64, "bytes": pl.Int64},
+    # Bytes from node to node, over all nodes. `what`: a collective, "messages", "puts", "gets"; `carried`: "Stretto:
+    # <algorithm>", "MPI", "" for messages. `calls`: of ranks. `sent`: what ranks contributed; `crossed`: of these, or of what
+    # was made of them, those between nodes. `known`: "exact"; "at least": the least that the pattern has to send, where an MPI's
+    # algorithm moved it; "estimate": the same with blocks taken for equal.
+    "crossing": {
+        "what": pl.String,
+        "communicator": pl.String,
+        "carried": pl.String,
+        "calls": pl.Int64,
+        "sent": pl.Int64,
+        "crossed": pl.Int64,
+        "known": pl.String,
+    },
     "communicators": {
         "identity": pl.UInt64,
         "name": pl.String,

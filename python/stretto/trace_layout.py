@@ -16,6 +16,7 @@ NO_PEER, ANY_PEER = -1, -2
 MODES = ("off", "aggregate", "full")
 STAGES = ("loaded", "initialised", "finalized")
 PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 << bit for bit in range(8))
+BETWEEN_NODES = 5  # direction of partner cells: what was given to MPI for other nodes, by function and algorithm
 REASON = 128  # outcomes from here on are reasons
 
 HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128s")

@@ -6,10 +6,14 @@
 #include <mutex>
 #include <new>
 
+#include "shim/between_nodes.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 
 namespace stretto::shim {
+
+constinit thread_local uint64_t given_to_other_nodes = 0;
+
 namespace {
 
 using collective::Request;
@@ -48,7 +52,10 @@ MPI_Datatype byte_type() {
 class Rail final : public collective::Links {
  public:
   Rail(MPI_Comm comm, MPI_Comm all) : comm_(comm), all_(all) {
-    if (comm_ != comm_null()) mpi().Comm_rank(comm, &rank_);
+    if (comm_ != comm_null()) {
+      mpi().Comm_rank(comm_, &rank_);
+      mpi().Comm_size(comm_, &size_);
+    }
     std::lock_guard<std::mutex> lock(rails().mutex);
     next_ = rails().newest;
     rails().newest = this;
@@ -78,44 +85,54 @@ class Rail final : public collective::Links {
   Status barrier() override { return status_of(mpi().Barrier(comm_)); }
 
   Status gather(const void* own, void* all, size_t bytes, int root) override {
+    gives(bytes, rank_ != root);
     return status_of(mpi().Gather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), root, comm_));
   }
   Status allgather(const void* own, void* all, size_t bytes) override {
+    gives(bytes, others());
     return status_of(mpi().Allgather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), comm_));
   }
   Status exchange(const Blocks& to_send, const Blocks& to_receive) override {
+    gives(to_send);
     return status_of(mpi().Alltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data, to_receive.bytes,
                                      to_receive.offsets, byte_type(), comm_));
   }
   Status allgather_blocks(const Blocks& blocks) override {
+    gives(size_t(blocks.bytes[rank_]), others());
     return status_of(
         mpi().Allgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(), comm_));
   }
   Status gather_blocks(const Blocks& blocks, int root) override {
+    gives(size_t(blocks.bytes[rank_]), rank_ != root);
     const void* own = rank_ == root ? MPI_IN_PLACE : static_cast<const char*>(blocks.data) + blocks.offsets[rank_];
     return status_of(mpi().Gatherv(own, blocks.bytes[rank_], byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
                                    root, comm_));
   }
 
   Status start_exchange(const Blocks& to_send, const Blocks& to_receive, int slot) override {
+    gives(to_send);
     return status_of(mpi().Ialltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data,
                                       to_receive.bytes, to_receive.offsets, byte_type(), comm_, &requests_[slot]));
   }
   Status start_allgather_blocks(const Blocks& blocks, int slot) override {
+    gives(size_t(blocks.bytes[rank_]), others());
     return status_of(mpi().Iallgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
                                        comm_, &requests_[slot]));
   }
 
   Status start_reduce(const Request& request, void* vector, size_t count, int root, int slot) override {
+    gives(count * request.element, rank_ != root);
     const void* own = rank_ == root ? MPI_IN_PLACE : vector;
     return status_of(
         mpi().Ireduce(own, vector, int(count), operands(request).type, operands(request).op, root, comm_, &requests_[slot]));
   }
   Status start_allreduce(const Request& request, void* vector, size_t count, int slot) override {
+    gives(2 * count * request.element * others() / (others() + 1), 1);
     return status_of(mpi().Iallreduce(MPI_IN_PLACE, vector, int(count), operands(request).type, operands(request).op, comm_,
                                       &requests_[slot]));
   }
   Status start_bcast(void* data, size_t bytes, int root, int slot) override {
+    gives(bytes, rank_ == root ? others() : 0);
     return status_of(mpi().Ibcast(data, int(bytes), byte_type(), root, comm_, &requests_[slot]));
   }
   Status finish(int slot) override { return status_of(mpi().Wait(&requests_[slot], MPI_STATUS_IGNORE)); }
@@ -126,6 +143,7 @@ class Rail final : public collective::Links {
     });
   }
   Status send(int to, const void* data, size_t bytes) override {
+    gives(bytes, 1);
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
       return mpi().Isend(static_cast<const char*>(data) + at, part, byte_type(), to, message_tag, all_, request);
     });
@@ -161,9 +179,16 @@ class Rail final : public collective::Links {
     return true;
   }
 
+  size_t others() const { return size_t(size_ - 1); }
+  static void gives(size_t bytes, size_t times) { given_to_other_nodes += bytes * times; }
+  void gives(const Blocks& blocks) const {
+    for (int i = 0; i < size_; ++i)
+      if (i != rank_) gives(size_t(blocks.bytes[i]), 1);
+  }
+
   MPI_Comm comm_, all_;
   bool freed_ = false;
-  int rank_ = 0;
+  int rank_ = 0, size_ = 1;
   Rail* next_ = nullptr;
   MPI_Request requests_[slots];
   std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way

@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "select/reason.hpp"
+#include "shim/between_nodes.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nonblocking.hpp"
@@ -146,10 +147,12 @@ inline Word ask_or_forward_profiled(profile::Call& profiled, Hook hook, Plain pl
   profile::enter_call(profiled);
   trace::stopwatch.begin = profiled.begin;
   const bool asked = attached();
+  const uint64_t given = given_to_other_nodes;
   Call call;
   const bool done = asked && hook(call);
   const Word code = done ? Word(call.code) : plain();
   profiled.end = ticks();
+  profiled.facts.between_nodes = given_to_other_nodes - given;
   trace::stopwatch.begin = 0;
   trace::stopwatch.is_long = false;
   profiled.facts.outcome = outcome_of(asked, done, call);

@@ -36,6 +36,14 @@ inline void sum_partner(Lane& lane, const CallFacts& facts) {
   add(cell->bytes, gets ? facts.received : facts.sent);
 }
 
+inline void sum_between_nodes(Lane& lane, const CallFacts& facts) {
+  CallFacts crossing = facts;
+  crossing.direction = Direction::between_nodes;
+  crossing.partner = int32_t(facts.function | uint32_t(facts.outcome) << 16);
+  crossing.sent = facts.between_nodes;
+  sum_partner(lane, crossing);
+}
+
 inline bool is_wanted(const CallFacts& facts) {
   const Wanted wanted = state.wanted.load(std::memory_order_relaxed);
   if (wanted == Wanted::all) return true;
@@ -90,6 +98,7 @@ inline void leave_on(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_
   if (__builtin_expect(lane.generation != state.generation.load(std::memory_order_relaxed), 0)) catch_up(lane);
   sum_call(lane, facts, begin, spent);
   if (facts.direction != Direction::none) sum_partner(lane, facts);
+  if (facts.between_nodes != 0) sum_between_nodes(lane, facts);
   if (is_wanted(facts)) write_event(lane, facts, begin, spent);
   add(lane.entry->events, uint64_t(1));
   put(lane.entry->function, none16);

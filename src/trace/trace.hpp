@@ -162,13 +162,14 @@ struct Cell {
 };
 static_assert(sizeof(Cell) == 64 && offsetof(Cell, calls) == 16);
 
-enum class Direction : uint16_t { none = 0, sent = 1, received = 2, put = 3, got = 4 };
+enum class Direction : uint16_t { none = 0, sent = 1, received = 2, put = 3, got = 4, between_nodes = 5 };
 
-// Point-to-point and one-sided traffic of a thread with one partner, of calls and of parts.
+// Point-to-point and one-sided traffic of a thread with one partner, of calls and of parts. Also what this rank gave to MPI for
+// other nodes in collectives that Stretto carried, by function and algorithm.
 struct PartnerCell {
   uint16_t communicator;
   uint16_t direction;  // Direction
-  int32_t partner;     // world rank; -1: unknown
+  int32_t partner;     // world rank; -1: unknown; between nodes: function + 65536 * outcome
   uint64_t calls, bytes;
   uint64_t reserved;
 };

@@ -34,6 +34,7 @@ void mark(uint32_t what, uint32_t number);  // as in MarkEntry; 3: iteration `nu
 // Everything that is known of one call (or of one part of it).
 struct CallFacts {
   uint64_t sent = 0, received = 0;
+  uint64_t between_nodes = 0;  // bytes given to MPI for other nodes, in a collective that Stretto carried
   uint32_t sequence = 0;
   uint32_t request = 0;
   int32_t peer = no_peer;

@@ -38,7 +38,8 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), ROOT / "tests" / "nccl" / "run", ROOT / "tests" / "nodes" / "run"]
+    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "scale"))
+    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
     if not quick:
         scripts.append(ROOT / "tests" / "packaging" / "run")
     suites += [script_suite(script, quick) for script in scripts]

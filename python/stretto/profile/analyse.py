@@ -11,6 +11,7 @@ import polars as pl
 from stretto.profile import basics, sums
 from stretto.profile.arrival import Arrivals, arrival, by_size, invocations
 from stretto.profile.buckets import LARGE, Buckets, buckets
+from stretto.profile.crossing import crossing
 from stretto.profile.job import Job, open_job
 from stretto.profile.late import Late, late, raster
 from stretto.profile.matching import Matcher
@@ -54,6 +55,9 @@ ANALYSES = (
     Analysis("functions", lambda f: basics.functions(f.job, f.cells), "no call was counted"),
     Analysis("sizes", lambda f: sizes(f.job, f.cells), "no call was counted"),
     Analysis("partners", lambda f: basics.partners(f.job), "no point-to-point or one-sided message was counted"),
+    Analysis(
+        "crossing", lambda f: crossing(f.job, f.cells, f.tables["partners"]), "nothing crossed; all ranks may be on one node"
+    ),
     Analysis("communicators", lambda f: basics.communicators(f.job, f.cells), "no communicator was recorded"),
     Analysis("queues", lambda f: basics.queues(f.job)[0], "no queue variables were offered by this MPI library"),
     Analysis("arrival", lambda f: arrival(f.arrivals, f.matcher, f.cells), UNMATCHED),

@@ -128,7 +128,7 @@ def _page(console: Console, profile: Profile) -> None:
     _title(console, profile)
     _verdict(console, profile)
     _numbers(console, profile)
-    for part in (_functions, _arrival, _late, _sizes, _partners, _communicators, _rest, _ranks, _problems):
+    for part in (_functions, _arrival, _late, _sizes, _partners, _crossing, _communicators, _rest, _ranks, _problems):
         part(console, profile)
 
 
@@ -287,6 +287,20 @@ def _partners(console: Console, profile: Profile) -> None:
         + ", ".join(f"{row[0]} to {row[1]} {size(row[3])}" for row in summed.head(3).iter_rows()),
     )
     return None
+
+
+def _crossing(console: Console, profile: Profile) -> None:
+    rows = views.crossing_rows(profile)
+    if not rows:
+        return
+    heading(console, "Between nodes")
+    shown = [
+        (row["what"], short(row["communicator"] or NONE, 22), row["carried"] or NONE, size(row["crossed"]), row["known"])
+        for row in rows[:5]
+    ]
+    table(console, ("what", "communicator", "carried by", "crossed nodes", "known"), shown, left=(0, 1, 2, 4))
+    total, how = views.crossing_total(rows)
+    line(console, f"{how}{size(total)} crossed from node to node in all", "dim")
 
 
 def _communicators(console: Console, profile: Profile) -> None:

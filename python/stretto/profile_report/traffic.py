@@ -100,6 +100,41 @@ def partners(profile: Profile) -> Section:
     return Section("partners", "Partners", figure(pair, caption, "after thesis Fig. 3.11"))
 
 
+def crossing(profile: Profile) -> Section:
+    rows = views.crossing_rows(profile)
+    if not rows:
+        return Section("crossing", "Between nodes", missing(profile, "crossing"))
+    shown = [
+        (
+            row["what"],
+            row["communicator"] or NONE,
+            row["carried"] or NONE,
+            count(row["calls"]),
+            size(row["sent"]),
+            size(row["crossed"]),
+            row["known"],
+        )
+        for row in rows
+    ]
+    columns = (
+        text("what"),
+        text("communicator"),
+        text("carried by"),
+        number("calls"),
+        number("sent", "bytes that ranks contributed"),
+        number("crossed nodes", "bytes, over all nodes"),
+        text("known", "how well the bytes are known"),
+    )
+    total, how = views.crossing_total(rows)
+    said = paragraph(
+        f"{how.capitalize()}{size(total)} crossed from node to node. Exact: messages, by the nodes of their ends, and what "
+        "Stretto gave to MPI for other nodes. At least: what the pattern has to send between nodes, where the MPI library's own "
+        "algorithm moved it. Estimate: the same with blocks taken for equal."
+    )
+    more = details(plural(len(shown) - 16, "more row"), table(columns, shown[16:500])) if len(shown) > 16 else ""
+    return Section("crossing", "Between nodes", said + table(columns, shown[:16]) + more)
+
+
 def communicators(profile: Profile) -> Section:
     rows = profile.table("communicators").sort("time", descending=True).to_dicts()
     if not rows:

@@ -182,6 +182,17 @@ def matrix(profile: Profile) -> Matrix:
     return Matrix(parts, calls, sizes, int(table["calls"].sum() or 0) - int(known["calls"].sum() or 0))
 
 
+def crossing_rows(profile: Profile) -> list[Row]:
+    """What crossed from node to node, the most bytes first."""
+    return profile.table("crossing").filter(pl.col("calls") > 0).to_dicts()
+
+
+def crossing_total(rows: list[Row]) -> tuple[int, str]:
+    """(bytes, how well they are known: "", "at least " or "about ")."""
+    known = {row["known"] for row in rows}
+    return sum(row["crossed"] for row in rows), "about " if "estimate" in known else "at least " if "at least" in known else ""
+
+
 def busiest(profile: Profile, most: int) -> list[tuple[str, str, str]]:
     """(library, communicator, function) with invocations over time, those with most waiting first."""
     keys = ("library", "communicator", "function")
