@@ -179,6 +179,14 @@ Status Communicator::prepare_stage() {
   return Status::good();
 }
 
+// For the operations to come, in a blocking call, which may wait for the answers.
+[[gnu::noinline, gnu::cold]] void Communicator::prepare_wanted_stage(Status* status) {
+  stage_wanted_ = false;
+  if (stage_ == unknown && status->ok()) *status = prepare_stage();
+  known_stage_ = stage_;
+  if (!status->ok()) *status = failed(*status);
+}
+
 // What cannot be had is told to the peers per call.
 void Communicator::prepare_direct() {
   direct_prepared_ = true;
@@ -230,6 +238,7 @@ Status Communicator::failed(const Status& status) {
   if (++calls_ % calls_between_progress == 0 && policy_->host.progress) policy_->host.progress(nullptr);
   // Ranks that do not know yet of an abandoned call decline all the same: so what declines does so before that is looked at.
   if (abandoned_) *status = failed({});
+  if (__builtin_expect(stage_wanted_, 0)) prepare_wanted_stage(status);
   if (!algorithm.needs_stage) return selection.algorithm;
   trace::takes_long();
   *reason = Reason::large_element;
@@ -253,7 +262,10 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
   operation.copies_pay = !selection.for_arena;
   if (!collective::algorithms[selection.algorithm].needs_stage) return {selection.algorithm, Reason::none, {}};
   const bool has_stage = known_stage_ == ready || (known_stage_ == unknown && collective::fits_in_slots(request));
-  if (!has_stage) return {-1, Reason::no_staging_memory, {}};
+  if (!has_stage) {
+    stage_wanted_ = known_stage_ == unknown;
+    return {-1, Reason::no_staging_memory, {}};
+  }
   return {selection.algorithm, Reason::none, {}};
 }
 

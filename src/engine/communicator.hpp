@@ -110,6 +110,7 @@ class Communicator {
   uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
   bool attach_stage();
   Status prepare_stage();
+  void prepare_wanted_stage(Status* status);
   void prepare_direct();
   Status failed(const Status& status);
   friend class AcrossNodes;
@@ -127,6 +128,7 @@ class Communicator {
   enum StageState : uint8_t { unknown, ready, absent };
   StageState stage_ = unknown;
   StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
+  bool stage_wanted_ = false;         // an operation was declined without: equal on all ranks, the next blocking call sees to it
   bool direct_prepared_ = false;
   std::atomic<bool> abandoned_{false};
   uint64_t calls_ = 0;
