@@ -24,6 +24,9 @@ class Jobs {
     const int dims[1] = {size_}, periods[1] = {0};
     MPI_Cart_create(comm, 1, dims, periods, 0, &comms_[2]);  // not prepared: the first ones are left to MPI
     MPI_Comm_dup(comm, &comms_[3]);
+    std::vector<int> in(10'000, 1), sum(in.size());
+    for (size_t i : {0, 1})
+      MPI_Allreduce(in.data(), sum.data(), int(in.size()), MPI_INT, MPI_SUM, comms_[i]);  // now with staging cells
     for (MPI_Comm& one : comms_) PMPI_Comm_dup(one, &shadows_.emplace_back());
   }
   ~Jobs() {
