@@ -211,6 +211,38 @@ def hook_of(function: Function) -> str:
     return function.marks.get("taken") or function.marks.get("started") or ""
 
 
+def side_of(function: Function, parameter: Parameter) -> str:
+    """Whether a parameter tells of what is sent (s) or received (r), or neither (-)."""
+    if parameter.name == "displs":
+        return "s" if "scatter" in function.marks["prepared"] else "r"
+    for side, prefixes in {"s": ("send", "sdispls"), "r": ("recv", "rdispls")}.items():
+        if parameter.name.startswith(prefixes):
+            return side
+    return "-"
+
+
+def part_of(parameter: Parameter, in_fortran: bool) -> str:
+    """How a parameter is kept for later (shim/kept_call.hpp)."""
+    if parameter.array and "MPI_Datatype" in parameter.type:
+        return "F" if in_fortran else "T"
+    if parameter.array:
+        return "i" if parameter.type.split()[-1] == "int" else "n"
+    if parameter.value_type.endswith("void*"):
+        return "b"
+    return "D" if parameter.type == "MPI_Datatype" else "o" if parameter.name == "root" else "."
+
+
+def preparation(function: Function, in_fortran: bool = False) -> list[str]:
+    """What is kept of the words of a call that prepares a collective, and the blocking hook with those words."""
+    kept = function.parameters[:-2]
+    plan = "".join(side_of(function, p) + part_of(p, in_fortran) for p in kept)
+    arguments = [f"as<{p.value_type}>(w[{i}])" for i, p in enumerate(kept)]
+    return [
+        f'"{plan}"',
+        f"[](const Word* w, Call& call) {{ return {function.marks['prepared']}({', '.join([*arguments, 'call'])}); }}",
+    ]
+
+
 def c_hook(function: Function) -> str:
     arguments = [cast(p) for p in function.parameters]
     if "taken" in function.marks:
@@ -223,6 +255,8 @@ def c_wrapper(function: Function) -> str:
     index = f"number::{function.short}"
     if hook_of(function):
         call = f"taken<{index}, Kind::{hook_of(function)}>({', '.join([c_hook(function), *names])})"
+    elif "prepared" in function.marks:
+        call = f"prepared<{index}, Kind::{function.marks['prepared']}>({', '.join([*preparation(function), *names])})"
     else:
         call = f"counted<{index}>({', '.join(names)})"
     return f'extern "C" STRETTO_WRAPPER Word {function.name}({words(names)}) {{ return {call}; }}'
@@ -258,6 +292,9 @@ def fortran_wrapper(function: Function, form: str, suffix: str) -> str:
     if hook_of(function):
         arguments = ", ".join([fortran_hook(function), "ierror", *names])
         call = f"fortran_taken<{index}, Kind::{hook_of(function)}, Form::{form}>({arguments})"
+    elif "prepared" in function.marks:
+        arguments = ", ".join([*preparation(function, in_fortran=True), *names])
+        call = f"fortran_prepared<{index}, Kind::{function.marks['prepared']}, Form::{form}>({arguments})"
     else:
         call = f"fortran_counted<{index}, Form::{form}>({', '.join(names)})"
     return f'extern "C" STRETTO_WRAPPER void {function.name.lower()}{suffix}({words(names)}) {{ {call}; }}'
@@ -309,7 +346,11 @@ def markdown_list(functions: list[Function]) -> list[str]:
             category = function.category
             lines += ["", f"### {category.capitalize()}", ""]
         large = any(f.name == function.name + "_c" for f in functions)
-        notes = ["`_c`"] * large + ["MPI 4.0"] * (function.since > "3.1") + ["may be taken over"] * bool(hook_of(function))
+        notes = (
+            ["`_c`"] * large
+            + ["MPI 4.0"] * (function.since > "3.1")
+            + ["may be taken over"] * bool(hook_of(function) or "prepared" in function.marks)
+        )
         lines.append(f"- `{function.name}`" + (f" ({', '.join(notes)})" if notes else ""))
     return lines[1:]
 

@@ -1,15 +1,18 @@
-// How much of a nonblocking allreduce is hidden behind computation.
+// How much of a nonblocking collective is hidden behind computation.
 //
-//   overlap [MiB [repetitions]]
+//   overlap [MiB [repetitions [allreduce|allgather|alltoall]]]
 //
-// Three times are measured on every rank, of which the slowest counts: the operation alone (start and wait), the computation
-// alone, which takes as long, and both at once. The computation calls no MPI. Overlap is the part of the shorter one that is
-// hidden: (operation + computation - both) / min(operation, computation).
+// MiB are those of each rank's result. Three times are measured on every rank, of which the slowest counts: the operation alone
+// (start and wait), the computation alone, which takes as long, and both at once. The computation calls no MPI. Overlap is the
+// part of the shorter one that is hidden: (operation + computation - both) / min(operation, computation).
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static volatile double sink;
+static const char* collective = "allreduce";
+static int size;
 
 static void compute(long rounds) {
   double x = 1.0;
@@ -23,11 +26,21 @@ static double slowest(double own) {
   return all;
 }
 
+static void start(float* in, float* out, int count, MPI_Request* request) {
+  const int block = count / size;
+  if (strcmp(collective, "allgather") == 0)
+    MPI_Iallgather(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD, request);
+  else if (strcmp(collective, "alltoall") == 0)
+    MPI_Ialltoall(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD, request);
+  else
+    MPI_Iallreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, request);
+}
+
 static double timed(float* in, float* out, int count, long rounds) {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Barrier(MPI_COMM_WORLD);
   double begin = MPI_Wtime();
-  if (count) MPI_Iallreduce(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
+  if (count) start(in, out, count, &request);
   compute(rounds);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   return slowest(MPI_Wtime() - begin);
@@ -44,8 +57,9 @@ static double median(double* times, int n) {
 }
 
 int main(int argc, char** argv) {
-  int rank, size, repetitions = argc > 2 ? atoi(argv[2]) : 9;
+  int rank, repetitions = argc > 2 ? atoi(argv[2]) : 9;
   int count = (argc > 1 ? atoi(argv[1]) : 64) * (1 << 18);
+  if (argc > 3) collective = argv[3];
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -68,9 +82,10 @@ int main(int argc, char** argv) {
   double alone = median(times[0], repetitions), computing = median(times[1], repetitions), both = median(times[2], repetitions);
   double least = alone < computing ? alone : computing;
   if (rank == 0)
-    printf("%d ranks, %d MiB: operation %.2f ms, computation %.2f ms, both %.2f ms, overlap %.0f %%\n", size, count >> 18,
-           1e3 * alone, 1e3 * computing, 1e3 * both, 100 * (alone + computing - both) / least);
-  if (out[0] != (float)size || out[count - 1] != (float)size) return 1;
+    printf("%s on %d ranks, %d MiB: operation %.2f ms, computation %.2f ms, both %.2f ms, overlap %.0f %%\n", collective, size,
+           count >> 18, 1e3 * alone, 1e3 * computing, 1e3 * both, 100 * (alone + computing - both) / least);
+  const float expected = strcmp(collective, "allreduce") == 0 ? (float)size : 1.0f;
+  if (out[0] != expected || out[count / size * size - 1] != expected) return 1;
   MPI_Finalize();
   return 0;
 }

@@ -99,6 +99,10 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
   return new (std::nothrow) Communicator(Reason::no_shared_memory);
 }
 
+Communicator* Communicator::twin(void* comm) const {
+  return create(*job_, *policy_, members_.get(), size_, rank_, comm);
+}
+
 void Communicator::let_go() {
   if (holds_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   leave();
@@ -180,6 +184,19 @@ Status Communicator::prepare_stage() {
   return Status::good();
 }
 
+// In a blocking call, which may wait for the answers: so all ranks know from now on.
+[[gnu::noinline, gnu::cold]] Status Communicator::settle_stage() {
+  stage_wanted_ = false;
+  if (stage_ == unknown) STRETTO_TRY(prepare_stage());
+  known_stage_ = stage_;
+  return Status::good();
+}
+
+[[gnu::noinline, gnu::cold]] void Communicator::settle_wanted_stage(Status* status) {
+  *status = settle_stage();
+  if (!status->ok()) *status = failed(*status);
+}
+
 // What cannot be had is told to the peers per call.
 void Communicator::prepare_direct() {
   direct_prepared_ = true;
@@ -237,12 +254,13 @@ Status Communicator::failed(const Status& status) {
   if (--calls_to_look_ == 0) look_around(algorithm.needs_stage);
   // Ranks that do not know yet of an abandoned call decline all the same: so what declines does so before that is looked at.
   if (abandoned_) *status = failed({});
+  if (__builtin_expect(stage_wanted_, 0) && status->ok()) settle_wanted_stage(status);
   if (!algorithm.needs_stage) return selection.algorithm;
   trace::takes_long();
   team_->arrivals.note(trace::stopwatch.begin);  // the clock was read anyway
   *reason = Reason::large_element;
   if (request.op == kernels::Op::user && !fits_into_cell(request)) return -1;
-  if (stage_ == unknown && status->ok()) *status = prepare_stage();
+  if (stage_ == unknown && status->ok()) *status = settle_stage();
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
   if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
@@ -251,9 +269,20 @@ Status Communicator::failed(const Status& status) {
   return selection.algorithm;
 }
 
+// A blocking call that goes no further than its choice, and finds out what prepare_started() must know.
+Outcome Communicator::rehearse(Operation& operation, const Request& request) {
+  Reason reason;
+  Status status;
+  const int algorithm = decide(request, &reason, &status);
+  known_stage_ = stage_;
+  operation.algorithm = status.ok() ? algorithm : -1;
+  return {-1, reason, {}};
+}
+
 // Waits for nobody, so what an operation that is still under way may change must not count: whether there are cells is taken as
 // it stood when all ranks last knew. What the operation then lacks it does without.
 Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
+  if (operation.rehearses()) return rehearse(operation, request);
   if (reason() != Reason::none) return {-1, reason(), {}};
   const select::Selection& selection = select(request);
   if (selection.algorithm < 0) return {-1, selection.reason, {}};
@@ -261,7 +290,10 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
   operation.copies_pay = !selection.for_arena;
   if (!collective::algorithms[selection.algorithm].needs_stage) return {selection.algorithm, Reason::none, {}};
   const bool has_stage = known_stage_ == ready || (known_stage_ == unknown && collective::fits_in_slots(request));
-  if (!has_stage) return {-1, Reason::no_staging_memory, {}};
+  if (!has_stage) {
+    stage_wanted_ = known_stage_ == unknown;
+    return {-1, Reason::no_staging_memory, {}};
+  }
   return {selection.algorithm, Reason::none, {}};
 }
 

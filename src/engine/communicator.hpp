@@ -63,6 +63,9 @@ class Communicator {
   // former from the first rank of each node to its node, with one answer for all.
   static Communicator* create_across(Job& job, const Policy& policy, Span& span, void* comm);
 
+  // Another one of the same ranks, for a persistent collective: those may be started in any order. Collective; as create().
+  Communicator* twin(void* comm) const;
+
   select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
   bool spans_nodes() const { return across_ != nullptr; }
   bool declines() const { return reason() != (across_ ? select::Reason::many_nodes : select::Reason::none); }
@@ -102,6 +105,7 @@ class Communicator {
   Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, collective::Board* shared);
   // This rank has done with it. The last rank to leave returns the memory. Never waits.
   void leave();
+  Outcome rehearse(Operation& operation, const collective::Request& request);
   Outcome prepare_started(Operation& operation, const collective::Request& request);
   Outcome run_started(Operation& operation, const collective::Request& request);
   Status execute_started(Operation& operation, const collective::Request& request, int algorithm);
@@ -115,6 +119,8 @@ class Communicator {
   uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
   bool attach_stage();
   Status prepare_stage();
+  Status settle_stage();
+  void settle_wanted_stage(Status* status);
   void prepare_direct();
   Status failed(const Status& status);
   friend class AcrossNodes;
@@ -133,6 +139,7 @@ class Communicator {
   enum StageState : uint8_t { unknown, ready, absent };
   StageState stage_ = unknown;
   StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
+  bool stage_wanted_ = false;         // an operation was declined without: equal on all ranks, the next blocking call sees to it
   bool direct_prepared_ = false;
   std::atomic<bool> abandoned_{false};
   // Small calls drive MPI, and are looked at by the arrival watch, once in so many: a prime, as a program's loop has a period

@@ -41,6 +41,16 @@ void Operation::start(void (*body)(void*), void* argument) {
   operation_in_this_thread = outer;
 }
 
+void Operation::rehearse(void (*body)(void*), void* argument) {
+  stage_ = Stage::rehearsing;
+  algorithm = -1;
+  Operation* outer = operation_in_this_thread;
+  operation_in_this_thread = this;
+  body(argument);
+  operation_in_this_thread = outer;
+  stage_ = Stage::ended;
+}
+
 void Operation::resume() {
   Operation* outer = operation_in_this_thread;
   operation_in_this_thread = this;

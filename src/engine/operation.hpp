@@ -25,7 +25,7 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Operati
 
 class Operation : public collective::Suspension {
  public:
-  enum class Stage : uint8_t { starting, queued, executed, ended };
+  enum class Stage : uint8_t { rehearsing, starting, queued, executed, ended };
 
   explicit Operation(Progress& progress) : progress_(&progress) {}
 
@@ -41,6 +41,11 @@ class Operation : public collective::Suspension {
   void start(void (*body)(void*), void* argument);
   void resume();
 
+  // Runs body(argument) as far as the choice of an algorithm, which may wait for the other ranks: `algorithm` says what start()
+  // will run, on all ranks alike; -1: nothing. The body is told that MPI must do it.
+  void rehearse(void (*body)(void*), void* argument);
+  bool rehearses() const { return stage_ == Stage::rehearsing; }
+
   // For the engine, on the operation:
   // Returns when it is this operation's turn in the queue.
   void take_turn(Communicator& communicator, Queue& queue);
@@ -52,6 +57,8 @@ class Operation : public collective::Suspension {
   bool ready(uint64_t now) const;
 
   Communicator* communicator() const { return communicator_; }  // null: it has not queued up
+
+  Communicator* own = nullptr;  // of a persistent collective: what it runs on instead of its communicator's
 
   int algorithm = -1;      // chosen in the starting call
   bool copies_pay = true;  // of Team, for this operation

@@ -23,6 +23,8 @@ inline T fortran_value(Word address) {
     return mpi().Comm_f2c(value);
   } else if constexpr (std::is_same_v<T, MPI_Datatype>) {
     return mpi().Type_f2c(value);
+  } else if constexpr (std::is_same_v<T, MPI_Request>) {
+    return mpi().Request_f2c(value);
   } else {
     static_assert(std::is_same_v<T, MPI_Op>);
     return mpi().Op_f2c(value);
@@ -57,8 +59,8 @@ struct BothWords {
   }
 };
 
-template <class... Words>
-__attribute__((noinline)) void fortran_profiled(uint32_t index, Form form, Words... words) {
+template <class Make, class... Words>
+__attribute__((noinline)) void fortran_profiled(uint32_t index, Make make, Words... words) {
   const uint64_t begin = ticks();
   BothWords<Words...> both(index, words...);
   profile::Call call(index, both.c, profile::Language::fortran, begin);
@@ -66,7 +68,7 @@ __attribute__((noinline)) void fortran_profiled(uint32_t index, Form form, Words
   profile::enter_call(call);
   const int8_t status = call.d().status;
   if (call.statuses != nullptr && status >= 0) both.fortran[status] = both.c[status];
-  both.forward(index, form);
+  make(both);
   call.end = ticks();
   profile::leave_call(call, both.code());
   profile::inside = false;
@@ -94,11 +96,25 @@ void complete_in_fortran(uint32_t index, Word* words, uint32_t count) {
   *as<MPI_Fint*>(ierror) = MPI_Fint(result);
 }
 
+// Of MPI_Start and its relatives. False: MPI's function must be called.
+inline bool persistent_in_fortran(uint32_t index, const Word* words) {
+  if (index == number::Request_free) return forget_persistent(fortran_value<MPI_Request>(words[0])), false;
+  const bool several = index == number::Startall;
+  const auto* requests = as<const MPI_Fint*>(words[several ? 1 : 0]);
+  int code = MPI_SUCCESS;
+  for (int i = 0; code == MPI_SUCCESS && i < (several ? fortran_value<int>(words[0]) : 1); ++i)
+    code = start_any(fortran_value<MPI_Request>(reinterpret_cast<Word>(requests + i)));
+  if (words[several ? 2 : 1]) *as<MPI_Fint*>(words[several ? 2 : 1]) = MPI_Fint(code);
+  return true;
+}
+
 template <class... Words>
 void fortran_forward(uint32_t index, Form form, Words... words) {
-  if (!anything_outstanding()) return void(forward_fortran(fortran_function(index, form), words...));
+  if (!more_to_do(index)) return void(forward_fortran(fortran_function(index, form), words...));
   if (!waits_for_requests(index) && !tests_requests(index)) {
     advance();
+    const Word array[] = {words..., 0};
+    if (concerns_persistent(index) && any_persistent() && persistent_in_fortran(index, array)) return;
     return void(forward_fortran(fortran_function(index, form), words...));
   }
   Word array[] = {words..., 0};
@@ -120,7 +136,7 @@ template <uint32_t index, Form form, class... Words>
 inline void fortran_counted(Words... words) {
   if constexpr (index == number::Pcontrol) fortran_control<form>(words...);
   if (profile::watches()) {
-    fortran_profiled(index, form, words...);
+    fortran_profiled(index, [](auto& both) { both.forward(index, form); }, words...);
   } else {
     const uint64_t begin = ticks();
     fortran_forward(index, form, words...);
@@ -144,6 +160,24 @@ bool start_in_fortran(Hook hook, MPI_Comm comm, Word request, Call& call) {
   if (!start(hook, comm, &made, call)) return false;
   *as<MPI_Fint*>(request) = in_fortran_terms(made);
   return true;
+}
+
+// A call that prepares a collective: the last words are communicator, info, request and the error code.
+template <uint32_t index, Kind kind, Form form, class... Words>
+inline void fortran_prepared(const char* parts, WordsHook hook, Words... words) {
+  const auto make = [=](auto& both) {
+    constexpr size_t request = sizeof...(Words) - 2;
+    MPI_Request made{};
+    if (!taking() || !prepare({kind, parts}, hook, both.c, fortran_value<MPI_Comm>(both.fortran[request - 2]), &made))
+      return void(both.forward(index, form));
+    *as<MPI_Fint*>(both.fortran[request]) = in_fortran_terms(made);
+    if (both.fortran[request + 1]) *as<MPI_Fint*>(both.fortran[request + 1]) = MPI_SUCCESS;
+  };
+  if (profile::watches()) return fortran_profiled(index, make, words...);
+  const uint64_t begin = ticks();
+  BothWords<Words...> both(index, words...);
+  make(both);
+  trace::count_call(index, ticks() - begin, 0);
 }
 
 template <uint32_t index, Kind kind, class Hook, class Plain, class... Words>

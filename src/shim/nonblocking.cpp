@@ -19,7 +19,8 @@ struct Started final : engine::Operation {
   HookFunction function = nullptr;
   void* hook = nullptr;
   Call call;
-  bool done = false;  // else declined
+  Prepared* prepared = nullptr;  // of a persistent request; null: the request is a generalized one
+  bool done = false;             // else declined
   MPI_Comm comm{};
   MPI_Request request{};
   bool gone = false;  // the program has freed the request
@@ -135,6 +136,11 @@ MPI_Status* statuses_of(const Completion& c, int* count) {
 void tell_mpi(Started* started) {
   const bool failed = started->call.code != MPI_SUCCESS;
   if (failed) mpi().Comm_call_errhandler(started->comm, started->call.code);
+  if (started->prepared) {
+    outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+    started->prepared->complete(*started->prepared, failed);
+    return release(started);
+  }
   mpi().Grequest_complete(started->request);
   if (!failed) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
   if (started->gone) now_told(started);
@@ -144,7 +150,8 @@ void tell_mpi(Started* started) {
 void finish(Started* started) {
   if (started->has_fiber() && started->stage() == engine::Operation::Stage::executed) started->resume();
   engine::Communicator* communicator = started->communicator();
-  if (communicator && communicator->freed()) started->comm = comm_world();
+  const engine::Communicator* home = started->prepared ? started->prepared->home : communicator;
+  if (home && home->freed()) started->comm = comm_world();
   tell_mpi(started);
   if (communicator) communicator->let_go();
 }
@@ -172,6 +179,19 @@ bool carry_on(Started* started) {
   return true;
 }
 
+// As far as it goes before its turn.
+void begin(Started* started, HookFunction function, void* hook, MPI_Comm comm, Prepared* prepared) {
+  started->function = function;
+  started->hook = hook;
+  started->call = {};
+  started->comm = comm;
+  started->prepared = prepared;
+  started->own = prepared ? prepared->own : nullptr;
+  started->gone = started->told = false;
+  started->users.store(prepared ? 1 : 2, std::memory_order_relaxed);
+  started->start(Started::run, started);
+}
+
 }  // namespace
 
 bool error_is_kept() {
@@ -185,13 +205,7 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   Started* started = idle().take(c.progress);
   call.reason = uint32_t(select::Reason::no_shared_memory);
   if (started == nullptr) return false;
-  started->function = function;
-  started->hook = hook;
-  started->call = {};
-  started->comm = comm;
-  started->gone = started->told = false;
-  started->users.store(2, std::memory_order_relaxed);
-  started->start(Started::run, started);
+  begin(started, function, hook, comm, nullptr);
   const bool ended = started->stage() == engine::Operation::Stage::ended;
   call = started->call;
   if (started->communicator()) call.algorithm = uint32_t(started->algorithm);
@@ -200,6 +214,21 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   if (call.code != MPI_SUCCESS) log_once(Level::error, "MPI gives no request for a nonblocking collective");
   *request = started->request;
   return carry_on(started);
+}
+
+void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call& call) {
+  Started* started = idle().take(context().progress);
+  if (started == nullptr) {
+    prepared.own->abandon();
+    if (!prepared.home->freed()) mpi().Comm_call_errhandler(prepared.comm, MPI_ERR_NO_MEM);
+    return prepared.complete(prepared, true);
+  }
+  begin(started, function, hook, prepared.comm, &prepared);
+  const bool declined = started->stage() == engine::Operation::Stage::ended && !started->done;
+  if (declined) started->call.code = MPI_ERR_OTHER;  // its peers are lost
+  call = started->call;
+  call.algorithm = uint32_t(started->algorithm);
+  carry_on(started);
 }
 
 int error_to_tell(const Completion& c) {

@@ -6,6 +6,7 @@
 #pragma once
 #include <atomic>
 
+#include "engine/communicator.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 
@@ -26,6 +27,17 @@ template <class Hook>
 bool start(Hook hook, MPI_Comm comm, MPI_Request* request, Call& call) {
   return start([](void* self, Call& started) { return (*static_cast<Hook*>(self))(started); }, &hook, comm, request, call);
 }
+
+// Who stands behind a persistent request.
+struct Prepared {
+  MPI_Comm comm;                                  // of the program's call
+  engine::Communicator* home;                     // of that communicator
+  engine::Communicator* own;                      // what its operations run on
+  void (*complete)(Prepared& self, bool failed);  // the operation is done
+};
+
+// Starts what hook(call) does, for an active persistent request: prepared.complete() will be called.
+void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call& call);
 
 // On an operation errors wait until it is completed: MPI's error handler is not called from here.
 bool error_is_kept();

@@ -98,16 +98,15 @@ bool Room::reserve(size_t bytes, engine::Communicator& communicator) {
   return data_ != nullptr;
 }
 
-ResultLayout::~ResultLayout() {
-  if (kept_) mpi().Type_free(&layout_.type);
+ResultTypes::~ResultTypes() {
+  while (count_ > 0) mpi().Type_free(&types_[--count_]);
 }
 
-int ResultLayout::keep(Buffer& buffer) {
-  if (buffer.layout == nullptr || buffer.layout->named || !engine::Operation::current()) return MPI_SUCCESS;
-  layout_ = *buffer.layout;
-  if (int code = mpi().Type_dup(buffer.layout->type, &layout_.type)) return code;
-  kept_ = true;
-  buffer.layout = &layout_;
+// Dense elements are bytes, for which no datatype is asked.
+int ResultTypes::keep(Layout& layout) {
+  if (layout.dense || layout.named || !engine::Operation::current()) return MPI_SUCCESS;
+  if (int code = mpi().Type_dup(layout.type, &types_[count_])) return code;
+  layout.type = types_[count_++];
   return MPI_SUCCESS;
 }
 

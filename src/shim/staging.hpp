@@ -38,20 +38,20 @@ class Room {
   size_t bytes_ = 0;
 };
 
-// The layout that a result is stored with. On a nonblocking operation the program may have freed its datatype by then, so it is a
-// duplicate.
-class ResultLayout {
+// The datatypes that results are stored with. On a nonblocking operation the program may have freed its own by then, so these are
+// duplicates.
+class ResultTypes {
  public:
-  ResultLayout() = default;
-  ~ResultLayout();
-  ResultLayout(const ResultLayout&) = delete;
-  ResultLayout& operator=(const ResultLayout&) = delete;
-  // Makes the buffer's layout last until this object ends. An MPI error code.
-  int keep(Buffer& buffer);
+  ResultTypes() = default;
+  ~ResultTypes();
+  ResultTypes(const ResultTypes&) = delete;
+  ResultTypes& operator=(const ResultTypes&) = delete;
+  // Makes a layout last until this object ends; one for each rank at most. An MPI error code.
+  int keep(Layout& layout);
 
  private:
-  Layout layout_;
-  bool kept_ = false;
+  int count_ = 0;
+  MPI_Datatype types_[collective::max_team];
 };
 
 // Between the buffer and contiguous host bytes. An MPI error code; what is wrong with a driver is logged. Of a buffer with gaps

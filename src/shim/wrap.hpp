@@ -9,6 +9,7 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
 #include "trace/recorder.hpp"
@@ -40,13 +41,29 @@ inline Word forward_each(AnyFunction function, const Word* words, std::index_seq
   return forward(function, Words(words[positions])...);
 }
 
-// A call while nonblocking collectives are outstanding.
+// Whether MPI is not the only one to do a call that no hook is asked about.
+inline bool more_to_do(uint32_t index) {
+  return anything_outstanding() || (concerns_persistent(index) && any_persistent());
+}
+
+// A call while nonblocking collectives are outstanding, or of a persistent one.
 template <class... Words>
 __attribute__((noinline)) Word forward_advancing(uint32_t index, Word* words) {
   if (waits_for_requests(index) || tests_requests(index)) return Word(complete_in_c(index, words, sizeof...(Words)));
   advance();
+  if (concerns_persistent(index) && any_persistent()) return Word(forward_persistent(index, words));
   return forward_each<Words...>(function_address(index), words, std::index_sequence_for<Words...>());
 }
+
+// How a wrapper without a hook makes its call.
+template <class... Words>
+struct Forwarding {
+  uint32_t index;
+  Word operator()(Word* words) const {
+    if (more_to_do(index)) return forward_advancing<Words...>(index, words);
+    return forward_each<Words...>(function_address(index), words, std::index_sequence_for<Words...>());
+  }
+};
 
 // The last word of a call that has made a communicator points to it.
 template <class... Words>
@@ -58,16 +75,13 @@ inline void made_communicator(Words... words) {
 }
 
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.
-template <class... Words>
-__attribute__((noinline)) Word profiled(uint32_t index, Words... words) {
+template <class Make>
+__attribute__((noinline)) Word profiled(uint32_t index, Word* array, Make make) {
   const uint64_t begin = ticks();
-  Word array[sizeof...(Words) + 1] = {words..., 0};
   profile::Call call(index, array, profile::Language::c, begin);
   profile::inside = true;
   profile::enter_call(call);
-  const Word code = anything_outstanding()
-                        ? forward_advancing<Words...>(index, array)
-                        : forward_each<Words...>(function_address(index), array, std::index_sequence_for<Words...>());
+  const Word code = make(array);
   if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
   call.end = ticks();
   profile::leave_call(call, int(code));
@@ -80,10 +94,13 @@ template <uint32_t index, class... Words>
 inline Word count_and_forward(Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
   if constexpr (index == number::Pcontrol) (profile::control(int(words)), ...);
-  if (profile::watches()) return profiled(index, words...);
+  if (profile::watches()) {
+    Word array[] = {words..., 0};
+    return profiled(index, array, Forwarding<Words...>{index});
+  }
   const uint64_t begin = ticks();
   Word code;
-  if (anything_outstanding()) {
+  if (more_to_do(index)) {
     Word array[] = {words..., 0};
     code = forward_advancing<Words...>(index, array);
   } else {
@@ -99,6 +116,24 @@ inline Word counted(Words... words) {
   if constexpr (makes_communicator(index)) {
     if (int(code) == MPI_SUCCESS && !in_fortran) made_communicator(words...);
   }
+  return code;
+}
+
+// A call that prepares a collective: the last words are communicator, info and request.
+template <uint32_t index, Kind kind, class... Words>
+inline Word prepared(const char* parts, WordsHook hook, Words... words) {
+  if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
+  Word array[] = {words...};
+  const auto make = [=](Word* w) {
+    constexpr size_t last = sizeof...(Words) - 1;
+    if (taking() && prepare({kind, parts}, hook, w, as<MPI_Comm>(w[last - 2]), as<MPI_Request*>(w[last])))
+      return Word(MPI_SUCCESS);
+    return Forwarding<Words...>{index}(w);
+  };
+  if (profile::watches()) return profiled(index, array, make);
+  const uint64_t begin = ticks();
+  const Word code = make(array);
+  trace::count_call(index, ticks() - begin, 0);
   return code;
 }
 

@@ -68,6 +68,14 @@ Buffer Side::at(int r) const {
   return {data_ + distance * (layouts_ ? 1 : ptrdiff_t(layout.extent)), count, &layout};
 }
 
+int Side::keep_types(int ranks, ResultTypes& types) {
+  if (layouts_ == nullptr) return types.keep(layout_);
+  for (int r = 0; r < ranks; ++r)
+    if (counts_[r] > 0)
+      if (int code = types.keep(layouts_[r])) return code;
+  return MPI_SUCCESS;
+}
+
 namespace {
 
 // True: all pieces can be worked in where they are.
@@ -82,13 +90,17 @@ bool list(const Side& side, int ranks, Piece* pieces) {
 }
 
 // A side of a call, and its pieces.
-struct Listed {
-  const Side& side;
+template <class S>
+struct ListedSide {
+  S& side;
   const int count;
   Piece* pieces;
   const bool plain;
 };
+using Given = ListedSide<const Side>;
+using Got = ListedSide<Side>;
 
+template <class Listed>
 size_t bytes_of(const Listed& listed) {
   size_t bytes = 0;
   for (int r = 0; r < listed.count; ++r) bytes += listed.pieces[r].bytes;
@@ -96,6 +108,7 @@ size_t bytes_of(const Listed& listed) {
 }
 
 // Lays the pieces into host memory, one after the other.
+template <class Listed>
 char* move_to(char* room, const Listed& listed) {
   for (int r = 0; r < listed.count; ++r) {
     listed.pieces[r].data = room;
@@ -104,7 +117,7 @@ char* move_to(char* room, const Listed& listed) {
   return room;
 }
 
-int load_pieces(const Listed& gives) {
+int load_pieces(const Given& gives) {
   for (int r = 0; r < gives.count; ++r)
     if (gives.pieces[r].bytes > 0)
       if (int code = load(gives.side.at(r), gives.pieces[r].data)) return code;
@@ -112,14 +125,14 @@ int load_pieces(const Listed& gives) {
 }
 
 // All but piece `kept`, which nothing has come into.
-int store_pieces(const Listed& gets, int kept) {
+int store_pieces(const Got& gets, int kept) {
   for (int r = 0; r < gets.count; ++r)
     if (gets.pieces[r].bytes > 0 && r != kept)
       if (int code = store(gets.side.at(r), gets.pieces[r].data)) return code;
   return MPI_SUCCESS;
 }
 
-int take_room(const Listed& gives, const Listed& gets, Room& room, Communicator& communicator) {
+int take_room(const Given& gives, const Got& gets, Room& room, Communicator& communicator) {
   size_t bytes = (gives.plain ? 0 : bytes_of(gives)) + (gets.plain ? 0 : bytes_of(gets));
   if (!room.reserve(bytes, communicator)) return MPI_ERR_NO_MEM;
   char* next = room.data();
@@ -128,25 +141,29 @@ int take_room(const Listed& gives, const Listed& gets, Room& room, Communicator&
   return gives.plain ? MPI_SUCCESS : load_pieces(gives);
 }
 
-[[gnu::noinline, gnu::cold]] bool ship_packed(const Entry& entry, const Listed& gives, const Listed& gets, Request& request,
+[[gnu::noinline, gnu::cold]] bool ship_packed(const Entry& entry, const Given& gives, const Got& gets, Request& request,
                                               MPI_Comm comm, Call& call) {
   if (!entry.prepare(request, comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  if (int code = take_room(gives, gets, room, *entry.communicator)) {
+  ResultTypes types;
+  int code = take_room(gives, gets, room, *entry.communicator);
+  if (code == MPI_SUCCESS && !gets.plain) code = gets.side.keep_types(entry.size(), types);
+  if (code != MPI_SUCCESS) {
     entry.give_up(code, comm, call);
     return true;
   }
   entry.finish(request, comm, call);
   if (call.code != MPI_SUCCESS || gets.plain) return true;
   int kept = gives.side.empty() ? entry.rank() : -1;  // the root in place
-  if (int code = store_pieces(gets, request.root == entry.rank() ? kept : -1)) call.code = raise(comm, code);
+  code = store_pieces(gets, request.root == entry.rank() ? kept : -1);
+  if (code != MPI_SUCCESS) call.code = raise(comm, code);
   return true;
 }
 
 }  // namespace
 
-bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& request, MPI_Comm comm, Call& call) {
+bool ship(const Entry& entry, const Side& gives, Side& gets, Request& request, MPI_Comm comm, Call& call) {
   Piece few_given[collective::max_team], few_got[collective::max_team];
   const bool many = entry.communicator->spans_nodes();
   Piece *given = many ? entry.communicator->room_for_gives() : few_given,
@@ -156,7 +173,8 @@ bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& requ
   request.gets = gets.empty() ? nullptr : got;
   for (int r = 0; r < gives.pieces(entry.size()); ++r) call.bytes += given[r].bytes;
   if (plain_gives && plain_gets) return entry.run(request, comm, call);
-  const Listed from{gives, gives.pieces(entry.size()), given, plain_gives}, to{gets, gets.pieces(entry.size()), got, plain_gets};
+  const Given from{gives, gives.pieces(entry.size()), given, plain_gives};
+  const Got to{gets, gets.pieces(entry.size()), got, plain_gets};
   return ship_packed(entry, from, to, request, comm, call);
 }
 

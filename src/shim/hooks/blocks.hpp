@@ -24,6 +24,8 @@ class Side {
   int pieces(int ranks) const { return shares_ == none ? 0 : shares_ == shared ? 1 : ranks; }
   size_t block() const { return size_t(count_) * layout_.size; }  // of one() and equal()
   Buffer at(int r) const;
+  // Makes the datatypes of all blocks last as long as `types`. An MPI error code.
+  int keep_types(int ranks, ResultTypes& types);
 
  private:
   bool counts_make_sense(int ranks) const;
@@ -35,11 +37,11 @@ class Side {
   MPI_Count count_ = 0;
   Numbers counts_, displacements_;
   Layout layout_;
-  const Layout* layouts_ = nullptr;
+  Layout* layouts_ = nullptr;
 };
 
 // Runs a request of which only the pieces are missing. Blocks that algorithms cannot work in travel through host memory of the
 // call.
-bool ship(const Entry& entry, const Side& gives, const Side& gets, Request& request, MPI_Comm comm, Call& call);
+bool ship(const Entry& entry, const Side& gives, Side& gets, Request& request, MPI_Comm comm, Call& call);
 
 }  // namespace stretto::shim

@@ -43,6 +43,12 @@ inline Communicator* find(MPI_Comm comm) {
   return communicator;
 }
 
+// The one that a call runs on: a persistent collective has its own.
+inline Communicator* communicator_of(MPI_Comm comm) {
+  const engine::Operation* operation = engine::Operation::at_entry();
+  return __builtin_expect(operation != nullptr && operation->own != nullptr, 0) ? operation->own : find(comm);
+}
+
 inline bool decline(Call& call, Reason reason) {
   call.reason = uint32_t(reason);
   return false;
@@ -66,7 +72,7 @@ struct Entry {
   // The same where communicators that span nodes are welcome too.
   bool admit_anywhere(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
-    communicator = find(comm);
+    communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
     if (!communicator->declines()) return true;
     call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;

@@ -9,6 +9,14 @@ int give_input(const Job& job, size_t elements, Room& room, size_t bytes, Commun
   return job.in.layout ? load(job.in, room.data()) : MPI_SUCCESS;
 }
 
+// What the result is stored with afterwards.
+int keep_result(Job& job, Layout& layout, ResultTypes& types) {
+  if (job.out.layout == nullptr) return MPI_SUCCESS;
+  layout = *job.out.layout;
+  job.out.layout = &layout;
+  return types.keep(layout);
+}
+
 void give_back(const Job& job, const char* result, Call& call) {
   int code = job.user ? job.user->error() : MPI_SUCCESS;
   if (code == MPI_SUCCESS && job.out.layout) code = store(job.out, result);
@@ -21,9 +29,10 @@ void give_back(const Job& job, const char* result, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  ResultLayout result;
+  Layout result;
+  ResultTypes types;
   int code = give_input(job, request.count, room, request.bytes(), *entry.communicator);
-  if (code == MPI_SUCCESS) code = result.keep(job.out);
+  if (code == MPI_SUCCESS) code = keep_result(job, result, types);
   if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;
@@ -41,10 +50,11 @@ void give_back(const Job& job, const char* result, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  ResultLayout result;
+  Layout result;
+  ResultTypes types;
   size_t own = blocks[entry.rank()].bytes;
   int code = give_input(job, request.count, room, request.bytes() + own, *entry.communicator);
-  if (code == MPI_SUCCESS) code = result.keep(job.out);
+  if (code == MPI_SUCCESS) code = keep_result(job, result, types);
   if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;

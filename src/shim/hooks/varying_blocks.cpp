@@ -5,7 +5,7 @@
 namespace stretto::shim {
 namespace {
 
-bool alltoall_of_any(const Entry& entry, Kind kind, const Side& gives, const Side& gets, MPI_Comm comm, Call& call) {
+bool alltoall_of_any(const Entry& entry, Kind kind, const Side& gives, Side& gets, MPI_Comm comm, Call& call) {
   Request request;
   request.kind = kind;
   return ship(entry, gives, gets, request, comm, call);

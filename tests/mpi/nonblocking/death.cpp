@@ -33,7 +33,8 @@ void death() {
   MPI_Iallreduce(&in, &out[1], 1, MPI_INT, MPI_SUM, comm, &several[0]);
   MPI_Irecv(&out[2], 1, MPI_INT, world.rank, 3, MPI_COMM_WORLD, &several[1]);
   MPI_Send(&in, 1, MPI_INT, world.rank, 3, MPI_COMM_WORLD);
-  MPI_Iallreduce(&in, &out[1], 1, MPI_INT, MPI_SUM, comm, &several[2]);
+  std::vector<int> all(size_t(world.size));
+  MPI_Iallgather(&in, 1, MPI_INT, all.data(), 1, MPI_INT, comm, &several[2]);
   const int first = MPI_Wait(&single, MPI_STATUS_IGNORE);
   const int rest = MPI_Waitall(3, several, statuses);
   const bool good = first != MPI_SUCCESS && rest == MPI_ERR_IN_STATUS && statuses[0].MPI_ERROR != MPI_SUCCESS &&

@@ -35,6 +35,7 @@ void leave_one() {
 void run(const char* section) {
   if (std::strcmp(section, "random") == 0) random_operations(MPI_COMM_WORLD, world.seed, world.steps, world);
   if (std::strcmp(section, "semantics") == 0) semantics();
+  if (std::strcmp(section, "persistent") == 0) persistent();
   if (std::strcmp(section, "progress") == 0) progress();
   if (std::strcmp(section, "death") == 0) death();
   if (std::strcmp(section, "threads") == 0) in_threads();

@@ -76,6 +76,36 @@ void freed_type() {
   world.check(data[0] == 5 && data[1] == gap && data[9998] == 5, "a datatype freed before its operation ended");
 }
 
+// The same of datatypes that results are laid out with, block by block.
+void freed_block_types() {
+  const size_t n = size_t(world.size);
+  MPI_Datatype every_other;
+  MPI_Type_vector(5000, 1, 2, MPI_INT, &every_other);
+  MPI_Type_commit(&every_other);
+  std::vector<int> own(5000, world.rank), all(10'000 * n, -1), parts(5000 * n), got(10'000 * n, -1);
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = world.rank * world.size + int(i / 5000);
+  std::vector<int> counts(n, 5000), ones(n, 1), at(n), to(n);
+  std::vector<MPI_Datatype> ints(n, MPI_INT), types(n, every_other);
+  for (size_t r = 0; r < n; ++r) {
+    at[r] = int(20'000 * r);
+    to[r] = int(40'000 * r);
+  }
+  MPI_Request requests[2];
+  MPI_Iallgather(own.data(), 5000, MPI_INT, all.data(), 1, every_other, MPI_COMM_WORLD, &requests[0]);
+  MPI_Ialltoallw(parts.data(), counts.data(), at.data(), ints.data(), got.data(), ones.data(), to.data(), types.data(),
+                 MPI_COMM_WORLD, &requests[1]);
+  MPI_Type_free(&every_other);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  for (size_t r = 0; r < n; ++r) {
+    // A vector ends with its last block: the next element follows at once.
+    const int* block = &all[9'999 * r];
+    world.check(block[0] == int(r) && block[1] == -1 && block[9998] == int(r), "an allgather whose datatype was freed", long(r));
+    block = &got[10'000 * r];
+    const int expected = int(r) * world.size + world.rank;
+    world.check(block[0] == expected && block[1] == -1 && block[9998] == expected, "an alltoallw whose datatypes were freed");
+  }
+}
+
 // Many at once, waited for in the reverse order.
 void many_outstanding() {
   constexpr int count = 600;
@@ -106,13 +136,15 @@ void add(void* in, void* inout, int* count, MPI_Datatype*) {
 void user_operation() {
   MPI_Op op;
   MPI_Op_create(add, 1, &op);
-  int in = world.rank, sums[3] = {-1, -1, -1};
-  MPI_Request requests[3];
+  int in = world.rank, sums[4] = {-1, -1, -1, -1};
+  MPI_Request requests[4];
   MPI_Iallreduce(&in, &sums[0], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
   MPI_Iallreduce(&in, &sums[1], 1, MPI_INT, op, MPI_COMM_WORLD, &requests[1]);
   MPI_Iallreduce(&in, &sums[2], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[2]);
-  MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+  MPI_Iscan(&in, &sums[3], 1, MPI_INT, op, MPI_COMM_WORLD, &requests[3]);
+  MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
   const int expected = world.size * (world.size - 1) / 2;
+  world.check(sums[3] == world.rank * (world.rank + 1) / 2, "a program's operation in a scan");
   world.check(sums[0] == expected && sums[1] == expected && sums[2] == expected, "a program's operation among others");
   MPI_Op_free(&op);
 }
@@ -146,6 +178,25 @@ void errors() {
   MPI_Comm_free(&comm);
 }
 
+// A message that is too long is told to the rank that has no room for it, by the call that completes its request.
+void truncation() {
+  if (world.size < 2) return;
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  const bool long_one = world.rank == world.size - 1, is_root = world.rank == 0;
+  std::vector<char> give(8, char(world.rank)), get(4 * size_t(world.size));
+  MPI_Request request;
+  MPI_Igather(give.data(), long_one ? 8 : 4, MPI_CHAR, get.data(), 4, MPI_CHAR, 0, comm, &request);
+  const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+  int kind = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
+  world.check(kind == (is_root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "a message that is too long for a gather");
+  MPI_Iallgather(give.data(), 4, MPI_CHAR, get.data(), 4, MPI_CHAR, comm, &request);
+  world.check(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && get.back() == char(world.size - 1), "the next collective");
+  MPI_Comm_free(&comm);
+}
+
 }  // namespace
 
 void semantics() {
@@ -153,8 +204,10 @@ void semantics() {
   freed_requests();
   freed_communicator();
   freed_type();
+  freed_block_types();
   many_outstanding();
   user_operation();
   statuses();
   errors();
+  truncation();
 }

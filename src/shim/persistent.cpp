@@ -1,0 +1,223 @@
+#include "shim/persistent.hpp"
+
+#include <memory>
+#include <mutex>
+#include <new>
+
+#include "base/clock.hpp"
+#include "shim/context.hpp"
+#include "shim/hooks/entry.hpp"
+
+namespace stretto::shim {
+
+constinit std::atomic<uint32_t> persistent_requests{0};
+
+namespace {
+
+// Each has memory of the job's for itself. More are left to MPI.
+constexpr int most = 64;
+
+struct Persistent : Prepared {
+  explicit Persistent(Kind which) : Prepared{}, kind(which) {}
+  ~Persistent() {
+    if (own) own->let_go();
+    if (home) home->let_go();
+  }
+  const Kind kind;
+  WordsHook hook = nullptr;
+  KeptCall call;
+  MPI_Request request{};
+  int place = -1;             // in the table; the tag of its messages
+  std::atomic<int> users{1};  // the program, and each operation
+};
+
+// What the program has, by place.
+class Table {
+ public:
+  bool enter(Persistent* persistent) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int i = 0; i < most; ++i) {
+      if (places_[i]) continue;
+      places_[i] = persistent;
+      persistent->place = i;
+      return true;
+    }
+    return false;
+  }
+  void leave(const Persistent* persistent) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (persistent->place >= 0) places_[persistent->place] = nullptr;
+  }
+  // From now on find() knows it, or does not any more.
+  void list(Persistent* persistent, bool listed) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    listed_[persistent->place] = listed;
+    persistent_requests.fetch_add(listed ? 1u : uint32_t(-1), std::memory_order_relaxed);
+  }
+  Persistent* find(MPI_Request request) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int i = 0; i < most; ++i)
+      if (listed_[i] && places_[i]->request == request) return places_[i];
+    return nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Persistent* places_[most] = {};
+  bool listed_[most] = {};
+};
+
+Table& table() {
+  alignas(Table) static char storage[sizeof(Table)];
+  static Table* made = new (storage) Table;
+  return *made;
+}
+
+// A communicator of this process alone, without the program's attributes.
+std::atomic<bool> self_made{false};
+struct Self {
+  MPI_Comm comm{};
+  MPI_Datatype byte{};
+  char nothing = 0;
+  bool ready = false;
+
+  Self() {
+    MPI_Group group;
+    MPI_Errhandler quiet;
+    if (!predefined("MPI_BYTE", &byte) || !predefined("MPI_ERRORS_RETURN", &quiet)) return;
+    if (mpi().Comm_group(comm_self(), &group) != MPI_SUCCESS) return;
+    ready = mpi().Comm_create(comm_self(), group, &comm) == MPI_SUCCESS;
+    mpi().Group_free(&group);
+    self_made = ready;
+    if (ready) mpi().Comm_set_errhandler(comm, quiet);
+  }
+};
+
+Self& self() {
+  static Self made;
+  return made;
+}
+
+void let_go(Persistent* persistent) {
+  if (persistent->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  table().leave(persistent);
+  delete persistent;
+}
+
+// Where it has failed the message is too long, and MPI reports an error for the request.
+void complete_request(Prepared& prepared, bool failed) {
+  auto& persistent = static_cast<Persistent&>(prepared);
+  mpi().Send(&self().nothing, failed ? 1 : 0, self().byte, 0, persistent.place, self().comm);
+  let_go(&persistent);
+}
+
+bool run(void* hook, Call& call) {
+  const auto* persistent = static_cast<const Persistent*>(hook);
+  return persistent->hook(persistent->call.words(), call);
+}
+
+// What this rank alone may lack.
+bool ready_here(Persistent* persistent, const Plan& plan, const Word* words) {
+  if (persistent == nullptr || !self().ready || !table().enter(persistent)) return false;
+  return persistent->call.keep(plan, words, persistent->home->rank(), persistent->home->size());
+}
+
+// Whether the rules give it to an algorithm of Stretto's, or there is nothing to do in it. On all ranks alike.
+bool rehearse(Persistent& persistent) {
+  struct Trial {
+    Persistent& persistent;
+    bool empty;
+  } trial{persistent, false};
+  engine::Operation operation(context().progress);
+  operation.own = persistent.own;
+  operation.rehearse(
+      [](void* argument) {
+        auto& tried = *static_cast<Trial*>(argument);
+        Call call;
+        tried.empty = run(&tried.persistent, call);
+      },
+      &trial);
+  return trial.empty || operation.algorithm >= 0;
+}
+
+bool make_request(Persistent& persistent) {
+  Self& s = self();
+  return mpi().Recv_init(&s.nothing, 0, s.byte, 0, persistent.place, s.comm, &persistent.request) == MPI_SUCCESS;
+}
+
+// Collective. All ranks take the same steps, and agree before each that could leave some waiting.
+bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm comm) {
+  const engine::Host& host = context().policy.host;
+  if (!host.all(&comm, ready_here(persistent, plan, words))) return false;
+  persistent->own = persistent->home->twin(&comm);
+  const bool has_own = persistent->own != nullptr && persistent->own->reason() == Reason::none;
+  if (!host.all(&comm, has_own)) return false;
+  const bool chosen = rehearse(*persistent), requested = chosen && make_request(*persistent);
+  if (host.all(&comm, requested)) return true;
+  if (requested) mpi().Request_free(&persistent->request);
+  return false;
+}
+
+}  // namespace
+
+bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm, MPI_Request* request) {
+  Context& c = context();
+  if (!c.active.load(std::memory_order_acquire) || c.job.nodes() != engine::Nodes::one) return false;
+  engine::Communicator* home = find(comm);
+  if (home == nullptr || home->declines()) return false;
+  auto* persistent = new (std::nothrow) Persistent(plan.kind);
+  if (persistent != nullptr) {
+    home->hold();
+    persistent->home = home;
+    persistent->comm = comm;
+    persistent->hook = hook;
+    persistent->complete = complete_request;
+  }
+  if (!make(persistent, plan, words, comm)) {
+    if (persistent != nullptr) let_go(persistent);
+    return false;
+  }
+  *request = persistent->request;
+  table().list(persistent, true);
+  return true;
+}
+
+int start_any(MPI_Request request) {
+  Persistent* persistent = table().find(request);
+  if (persistent == nullptr) return mpi().Start(&request);
+  if (int code = mpi().Start(&request)) return code;
+  persistent->users.fetch_add(1, std::memory_order_relaxed);
+  const Kind kind = persistent->kind;
+  const uint64_t begin = ticks();
+  Call call;
+  start_prepared(run, persistent, *persistent, call);
+  trace::count_accelerated(uint32_t(kind), call.algorithm, ticks() - begin, call.bytes);
+  return MPI_SUCCESS;
+}
+
+void forget_persistent(MPI_Request request) {
+  Persistent* persistent = table().find(request);
+  if (persistent == nullptr) return;
+  table().list(persistent, false);
+  let_go(persistent);
+}
+
+int forward_persistent(uint32_t index, const Word* words) {
+  const bool several = index == number::Startall;
+  auto* requests = reinterpret_cast<MPI_Request*>(words[several ? 1 : 0]);
+  const int count = several ? int(words[0]) : 1;
+  if (index == number::Request_free) {
+    if (requests != nullptr) forget_persistent(*requests);
+    return mpi().Request_free(requests);
+  }
+  if (requests == nullptr || count < 0) return several ? mpi().Startall(count, requests) : mpi().Start(requests);
+  for (int i = 0; i < count; ++i)
+    if (int code = start_any(requests[i])) return code;
+  return MPI_SUCCESS;
+}
+
+void end_persistent() {
+  if (self_made.exchange(false)) mpi().Comm_free(&self().comm);
+}
+
+}  // namespace stretto::shim
