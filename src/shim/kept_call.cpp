@@ -59,10 +59,10 @@ bool KeptCall::keep_word(char kind, Word* word, int size) {
   const auto* array = reinterpret_cast<const void*>(*word);
   if (kind == 'D') {
     MPI_Datatype type;
-    memcpy(static_cast<void*>(&type), word, sizeof type);
+    memcpy(static_cast<void*>(&type), word, sizeof(MPI_Datatype));
     if (!keep_type(&type)) return false;
     *word = 0;
-    memcpy(word, static_cast<const void*>(&type), sizeof type);
+    memcpy(word, static_cast<const void*>(&type), sizeof(MPI_Datatype));
     return true;
   }
   if (kind == 'T' || kind == 'F') return keep_types(array, kind == 'F', word, size);
