@@ -80,9 +80,10 @@ class Rank {
     if (!place.find(names.data(), size_, rank_)) MPI_Abort(MPI_COMM_WORLD, 1);
     node_ = place.node;
     local_ = place.local;
-    MPI_Comm rail;
+    MPI_Comm rail, all;
     MPI_Comm_split(MPI_COMM_WORLD, place.local, rank_, &rail);
-    links_ = shim::make_links(rail);
+    MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    links_ = shim::make_links(rail, all);
     cluster_ = std::make_unique<Cluster>(std::move(place), links_.get(), in_node, this);
     MPI_Op_create(add_floats, 1, &operands_.op);
     operands_.type = MPI_FLOAT;

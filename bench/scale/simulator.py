@@ -27,10 +27,10 @@ OPERATIONS = {
     "reduce": ("leader", "rsa", "pipelined"),
     "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined"),
 }
-_HIERARCHY = ("placement", "in_node", "across", "allreduce", "barrier", "bcast", "reduce")
-_PRODUCT = [f"src/collective/hierarchy/{name}.cpp" for name in _HIERARCHY] + [
-    "src/collective/patterns/rounds.cpp",
-    "src/shim/rails.cpp",
+_PRODUCT = [
+    *sorted((ROOT / "src" / "collective" / "hierarchy").glob("*.cpp")),
+    ROOT / "src" / "collective" / "patterns" / "rounds.cpp",
+    ROOT / "src" / "shim" / "rails.cpp",
 ]
 _FLAGS = ["-std=gnu++20", "-O2", "-fPIC", "-w", f"-I{HERE}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"]
 # Lossless links without TCP's limits; messages up to 16 KiB are sent before the receiver asks, those up to 64 KiB buffered.
@@ -121,7 +121,7 @@ def missing() -> str:
 def program() -> Path:
     """Built where it is older than a source or a header."""
     made = BUILD / "simulated"
-    sources = [HERE / "node.cpp", HERE / "simulated.cpp", *(ROOT / one for one in _PRODUCT)]
+    sources = [HERE / "node.cpp", HERE / "simulated.cpp", *_PRODUCT]
     headers = [*HERE.rglob("*.hpp"), *(ROOT / "src" / "collective").rglob("*.hpp")]
     if made.exists() and made.stat().st_mtime > max(one.stat().st_mtime for one in [*sources, *headers]):
         return made

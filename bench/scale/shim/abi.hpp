@@ -6,6 +6,10 @@
 namespace stretto::shim {
 
 // Only MPI_BYTE is asked for.
+inline MPI_Comm comm_null() {
+  return MPI_COMM_NULL;
+}
+
 inline bool predefined(const char*, MPI_Datatype* handle) {
   *handle = MPI_BYTE;
   return true;

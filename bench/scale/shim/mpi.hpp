@@ -22,7 +22,10 @@ struct Functions {
   static constexpr auto Alltoallv = MPI_Alltoallv;
   static constexpr auto Ialltoallv = MPI_Ialltoallv;
   static constexpr auto Iallgatherv = MPI_Iallgatherv;
+  static constexpr auto Irecv = MPI_Irecv;
+  static constexpr auto Isend = MPI_Isend;
   static constexpr auto Wait = MPI_Wait;
+  static constexpr auto Waitall = MPI_Waitall;
 
   static int Iallreduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Request* request) {
