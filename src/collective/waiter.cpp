@@ -17,58 +17,36 @@ const std::atomic<uint32_t>* low_half(const Signal& signal) {
   return reinterpret_cast<const std::atomic<uint32_t>*>(&signal.value);
 }
 
-bool has_reached(const Signal& signal, uint64_t target) {
-  return reached(signal.value.load(std::memory_order_acquire), target);
-}
-
 }  // namespace
 
-Status Waiter::wait_long(Signal& signal, uint64_t target, int writer) {
-  if (suspension_) return wait_suspended(signal, target, writer);
+Status Waiter::wait_long(const Wait& wait) {
+  if (suspension_) return wait_suspended(wait);
   trace::takes_long();
   for (uint32_t i = 1; i <= policy_.spins; ++i) {
-    if (has_reached(signal, target)) return Status::good();
-    STRETTO_TRY(attend(i, while_spinning, signal, target, writer));
+    if (wait.is_over()) return Status::good();
+    STRETTO_TRY(attend(i, while_spinning, wait));
     cpu_relax();
   }
   for (uint32_t i = 1; i <= policy_.yields; ++i) {
-    if (has_reached(signal, target)) return Status::good();
-    STRETTO_TRY(attend(i, while_yielding, signal, target, writer));
+    if (wait.is_over()) return Status::good();
+    STRETTO_TRY(attend(i, while_yielding, wait));
     platform::yield();
   }
-  return sleep(signal, target, writer);
-}
-
-// As wait_long(), with a condition that is not this signal's alone.
-Status Waiter::wait_any(bool (*ready)(const void*), const void* context, const Awaited& awaited) {
-  auto& [signal, target, writer] = awaited;
-  if (suspension_) return wait_suspended(signal, target, writer);
-  trace::takes_long();
-  for (uint32_t i = 1; i <= policy_.spins; ++i) {
-    if (ready(context)) return Status::good();
-    STRETTO_TRY(attend(i, while_spinning, signal, target, writer));
-    cpu_relax();
-  }
-  for (uint32_t i = 1; i <= policy_.yields; ++i) {
-    if (ready(context)) return Status::good();
-    STRETTO_TRY(attend(i, while_yielding, signal, target, writer));
-    platform::yield();
-  }
-  for (uint32_t naps = 1; !ready(context); ++naps) {
-    nap(signal, target);
-    if (ready(context)) break;
-    STRETTO_TRY(attend(naps, while_sleeping, signal, target, writer));
+  for (uint32_t naps = 1; !wait.is_over(); ++naps) {
+    nap(wait.signal, wait.target);
+    if (wait.is_over()) break;
+    STRETTO_TRY(attend(naps, while_sleeping, wait));
   }
   return Status::good();
 }
 
 // Whoever resumes it drives MPI.
-Status Waiter::wait_suspended(Signal& signal, uint64_t target, int writer) {
-  while (!has_reached(signal, target)) {
-    suspension_->suspend(signal, target);
-    if (has_reached(signal, target)) break;
-    if (hooks_.alive && !hooks_.alive(hooks_.context, writer) && !has_reached(signal, target))
-      return peer_lost("a rank died", writer);
+Status Waiter::wait_suspended(const Wait& wait) {
+  while (!wait.is_over()) {
+    suspension_->suspend(wait);
+    if (wait.is_over()) break;
+    if (hooks_.alive && !hooks_.alive(hooks_.context, wait.writer) && !wait.has_signal())
+      return peer_lost("a rank died", wait.writer);
   }
   return Status::good();
 }
@@ -82,20 +60,12 @@ void Waiter::nap(Signal& signal, uint64_t target) {
   signal.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Status Waiter::sleep(Signal& signal, uint64_t target, int writer) {
-  for (uint32_t naps = 1;; ++naps) {
-    nap(signal, target);
-    if (has_reached(signal, target)) return Status::good();
-    STRETTO_TRY(attend(naps, while_sleeping, signal, target, writer));
-  }
-}
-
 // What else must be seen to now and then: MPI's progress, and whether the awaited rank lives.
-Status Waiter::attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer) {
+Status Waiter::attend(uint32_t count, const Periods& periods, const Wait& wait) {
   if (hooks_.progress && count % periods.progress == 0) hooks_.progress(hooks_.context);
-  if (!hooks_.alive || count % periods.life != 0 || hooks_.alive(hooks_.context, writer)) return Status::good();
+  if (!hooks_.alive || count % periods.life != 0 || hooks_.alive(hooks_.context, wait.writer)) return Status::good();
   // It may have announced and left between our last look and its death.
-  return has_reached(signal, target) ? Status::good() : peer_lost("a rank died", writer);
+  return wait.has_signal() ? Status::good() : peer_lost("a rank died", wait.writer);
 }
 
 void Waiter::wake(Signal& signal) {

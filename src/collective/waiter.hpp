@@ -32,11 +32,24 @@ struct WaitHooks {
 
 inline constexpr int any_rank = -1;  // as the awaited writer: the death of any rank of the team ends the wait
 
+// What is waited for: that `signal` reaches `target`, which rank `writer` sees to; or where ready() is given, that: the signal
+// brings it about, and so may others.
+struct Wait {
+  Signal& signal;
+  uint64_t target;
+  int writer;
+  bool (*ready)(const void* context) = nullptr;
+  const void* context = nullptr;
+
+  bool has_signal() const { return reached(signal.value.load(std::memory_order_acquire), target); }
+  bool is_over() const { return ready ? ready(context) : has_signal(); }
+};
+
 // Whoever would wait leaves its thread to others instead.
 class Suspension {
  public:
-  // Returns when signal.value has reached `target`, or earlier to look around.
-  virtual void suspend(const Signal& signal, uint64_t target) = 0;
+  // Returns when the wait is over, or earlier to look around.
+  virtual void suspend(const Wait& wait) = 0;
 
  protected:
   ~Suspension() = default;
@@ -54,7 +67,7 @@ class Waiter {
       if (reached(signal.value.load(std::memory_order_acquire), target)) return Status::good();
       cpu_relax();
     }
-    return wait_long(signal, target, writer);
+    return wait_long({signal, target, writer});
   }
 
   // Returns once ready() is true, which `signal` reaching `target` brings about; so may others, which are noticed half a
@@ -65,8 +78,8 @@ class Waiter {
       if (ready()) return Status::good();
       cpu_relax();
     }
-    return wait_any([](const void* context) { return (*static_cast<const Ready*>(context))(); }, &ready,
-                    {signal, target, writer});
+    const auto ask = [](const void* context) { return (*static_cast<const Ready*>(context))(); };
+    return wait_long({signal, target, writer, ask, &ready});
   }
 
   // A short look out for what is likely to come at once: whether it has come.
@@ -118,18 +131,10 @@ class Waiter {
   static constexpr Periods while_yielding{16, 1 << 16};
   static constexpr Periods while_sleeping{1, 200};
 
-  struct Awaited {
-    Signal& signal;
-    uint64_t target;
-    int writer;
-  };
-
   static void wake(Signal& signal);
-  Status wait_any(bool (*ready)(const void*), const void* context, const Awaited& awaited);
-  Status wait_long(Signal& signal, uint64_t target, int writer);
-  Status wait_suspended(Signal& signal, uint64_t target, int writer);
-  Status sleep(Signal& signal, uint64_t target, int writer);
-  Status attend(uint32_t count, const Periods& periods, Signal& signal, uint64_t target, int writer);
+  Status wait_long(const Wait& wait);
+  Status wait_suspended(const Wait& wait);
+  Status attend(uint32_t count, const Periods& periods, const Wait& wait);
 
   WaitPolicy policy_;
   WaitHooks hooks_;

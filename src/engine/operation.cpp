@@ -29,7 +29,7 @@ void Operation::start(void (*body)(void*), void* argument) {
   stage_ = Stage::starting;
   communicator_ = nullptr;
   queue_ = nullptr;
-  signal_ = nullptr;
+  wait_ = nullptr;
   has_fiber_ = fiber_.reserve();
   if (has_fiber_) {
     fiber_.begin(run, this);
@@ -72,17 +72,15 @@ void Operation::end_turn() {
   if (has_fiber_) fiber_.suspend();
 }
 
-void Operation::suspend(const collective::Signal& signal, uint64_t target) {
-  signal_ = &signal;
-  target_ = target;
+void Operation::suspend(const collective::Wait& wait) {
+  wait_ = &wait;
   look_around_ = now_ns() + look_around_ns;
   fiber_.suspend();
-  signal_ = nullptr;
+  wait_ = nullptr;
 }
 
 bool Operation::ready(uint64_t now) const {
-  return signal_ == nullptr || collective::reached(signal_->value.load(std::memory_order_acquire), target_) ||
-         now >= look_around_;
+  return wait_ == nullptr || wait_->is_over() || now >= look_around_;
 }
 
 }  // namespace stretto::engine

@@ -51,9 +51,9 @@ class Operation : public collective::Suspension {
   void take_turn(Communicator& communicator, Queue& queue);
   // Its turn is over. Returns in a thread that may call MPI.
   void end_turn();
-  void suspend(const collective::Signal& signal, uint64_t target) override;
+  void suspend(const collective::Wait& wait) override;
 
-  // Whether resuming it may get it further: the signal is there, or it is time to look whether its peers live.
+  // Whether resuming it may get it further: its wait is over, or it is time to look whether its peers live.
   bool ready(uint64_t now) const;
 
   Communicator* communicator() const { return communicator_; }  // null: it has not queued up
@@ -76,9 +76,8 @@ class Operation : public collective::Suspension {
   Communicator* communicator_ = nullptr;
   Queue* queue_ = nullptr;
   Operation* next_ = nullptr;
-  const collective::Signal* signal_ = nullptr;  // null: nothing to wait for
-  uint64_t target_ = 0;
-  uint64_t look_around_ = 0;  // at this time of the clock
+  const collective::Wait* wait_ = nullptr;  // null: nothing to wait for
+  uint64_t look_around_ = 0;                // at this time of the clock
 };
 
 // The operations of one communicator, in the order of their calls, which is the same on all its ranks.

@@ -127,13 +127,12 @@ void Progress::rest(uint32_t round) {
 // Where only one operation waits, its signal wakes the sleeper, who has the queue meanwhile: so the communicator stays.
 bool Progress::nap_on_only_signal() {
   Lock lock(mutex_);
-  if (waiting_ != 1 || first_->first->signal_ == nullptr) return false;
+  if (waiting_ != 1 || first_->first->wait_ == nullptr) return false;
   Queue* queue = take();
   queue->busy = true;
-  const collective::Signal* signal = queue->first->signal_;
-  const uint64_t target = queue->first->target_;
+  const collective::Wait& wait = *queue->first->wait_;
   lock.unlock();
-  collective::Waiter::nap(const_cast<collective::Signal&>(*signal), target);
+  collective::Waiter::nap(wait.signal, wait.target);
   lock.lock();
   queue->busy = false;
   append(*queue);

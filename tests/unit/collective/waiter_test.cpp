@@ -73,6 +73,24 @@ TEST(Waiter, WaitsForAnyOfSeveral) {
   }
 }
 
+// Who leaves its thread to others goes on by what it waits for, not by the signal alone.
+TEST(Waiter, SuspendsUntilAnythingMakesItReady) {
+  struct Others : Suspension {
+    void suspend(const Wait& wait) override {
+      EXPECT_FALSE(wait.is_over());
+      came = ++turns == 3;
+      EXPECT_EQ(wait.is_over(), came);
+    }
+    int turns = 0;
+    bool came = false;
+  } others;
+  Signal never;
+  Waiter waiter;
+  waiter.suspend_by(&others);
+  EXPECT_TRUE(waiter.until_any([&] { return others.came; }, never, 1, 0).ok());
+  EXPECT_EQ(others.turns, 3);
+}
+
 TEST(Waiter, ReportsTheDead) {
   Signal never;
   int asked = 0;

@@ -31,7 +31,7 @@ struct One final : Operation {
     one.in_order = one.peer.finished.load(std::memory_order_relaxed) == one.number;
     for (uint64_t i = 1; i <= waits; ++i) {
       const uint64_t target = one.number * waits + i;
-      while (one.peer.signal.value.load(std::memory_order_acquire) < target) one.suspend(one.peer.signal, target);
+      while (one.peer.signal.value.load(std::memory_order_acquire) < target) one.suspend({one.peer.signal, target, 0});
       one.plain += int(i);  // not atomic: the thread sanitizer sees whether threads take turns properly
     }
     one.peer.finished.fetch_add(1, std::memory_order_relaxed);
