@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Trains examples/train.py plainly and under Stretto, in turn, and shows losses and times side by side; then profiles a training
-with a slow rank.
+"""Trains examples/train.py plainly and under Stretto, in turn, and shows losses and times side by side; then once more with
+MPI and Stretto taking turns within the run, which tells their speeds apart where that of the machine changes; then profiles a
+training with a slow rank.
 
     ./dev demo                                          with the MPI of the Python that runs it
     .mpi/mpich/bin/python examples/demo.py --mpi mpich
@@ -76,21 +77,27 @@ class Demo:
         self.stretto = find_stretto()
         self.environment = {**os.environ, **(TUNED[mpi.family] if options.tuned else {})}
 
-    def train(self, ranks: int, accelerated: bool) -> Run:
-        """One training; every rank sees as many images whatever their number."""
-        losses, summary, log = (self.folder / name for name in ("losses.json", "summary.json", "log"))
-        for file in (losses, summary):
-            file.unlink(missing_ok=True)
-        images = self.options.images * ranks // self.options.ranks
-        words = [str(HERE / "train.py"), "--losses-out", str(losses), "--images", str(images)]
-        command = self.mpi.launch(ranks, *words, "--backend", self.options.backend)
-        if accelerated:
-            command = [self.stretto, "run", "--summary", str(summary), "--", *command]
+    def training(self, ranks: int, *words: str) -> list[str]:
+        """Its command; every rank sees as many images whatever their number."""
+        images = str(self.options.images * ranks // self.options.ranks)
+        return self.mpi.launch(ranks, str(HERE / "train.py"), "--images", images, "--backend", self.options.backend, *words)
+
+    def run(self, command: list[str], result: Path) -> None:
+        """Runs what is to leave a file `result`."""
+        log = self.folder / "log"
+        result.unlink(missing_ok=True)
         with log.open("w") as out:
             code = subprocess.run(command, env=self.environment, stdout=out, stderr=subprocess.STDOUT).returncode
-        if code or not losses.exists():
+        if code or not result.exists():
             print(log.read_text(), file=sys.stderr)
             sys.exit(f"demo: this failed with exit code {code}: {' '.join(command)}")
+
+    def train(self, ranks: int, accelerated: bool) -> Run:
+        losses, summary = self.folder / "losses.json", self.folder / "summary.json"
+        command = self.training(ranks, "--losses-out", str(losses))
+        if accelerated:
+            command = [self.stretto, "run", "--summary", str(summary), "--", *command]
+        self.run(command, losses)
         run = Run(json.loads(losses.read_text()), json.loads(summary.read_text()) if accelerated else {})
         how = "Stretto" if accelerated else "plain  "
         t = run.training
@@ -104,6 +111,13 @@ class Demo:
             for accelerated in (False, True) if i % 2 == 0 else (True, False):
                 runs[accelerated].append(self.train(ranks, accelerated))
         return runs[False], runs[True]
+
+    def take_turns(self, ranks: int, *options: str) -> dict:
+        """What `stretto compare --one-run` says of a training of some more epochs."""
+        found = self.folder / "turns.json"
+        command = [self.stretto, "compare", "--one-run", *options, "--json", str(found), "--", *self.training(ranks, "--epochs", "3")]
+        self.run(command, found)
+        return json.loads(found.read_text())
 
     def profile(self, ranks: int, folder: Path) -> None:
         """Records a training whose last rank is slower than the others, and shows what the profile says."""
@@ -134,6 +148,20 @@ def show_times(plain: list[Run], accelerated: list[Run]) -> None:
         before, after = (statistics.median(run.training[key] for run in runs) for runs in (plain, accelerated))
         ratio = f"{after / before:.2f}" if before > 0 else "-"
         print(f"  {title:22}{before:8.2f} s {after:9.2f} s   {ratio}")
+
+
+def show_turns(demo: Demo, ranks: int) -> None:
+    print("\nOne run in which MPI and Stretto take turns, so that both meet the same machine (stretto compare --one-run):")
+    print("                              time of a turn           Stretto / plain      in communication", flush=True)
+    for number in dict.fromkeys((ranks, 2)):
+        for options in ((), ("--arena",)):
+            found = demo.take_turns(number, *options)
+            plain, accelerated = (found["turns"][side]["seconds"] * 1e3 for side in ("plain", "accelerated"))
+            ratios = found["ratios"]
+            wall = f"{ratios['wall_seconds']:.3f} ± {ratios['wall_error']:.3f}"
+            title = " ".join((f"{number} ranks", *options))
+            times = f"{plain:6.1f} ms -> {accelerated:6.1f} ms"
+            print(f"  {title:24}  {times:23}  {wall:19}  {ratios['collective_seconds']:.2f}", flush=True)
 
 
 def show_share(accelerated: list[Run]) -> bool:
@@ -168,6 +196,7 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
     taken = show_share(four[1])
     print("\nThe same with 2 ranks, once:", flush=True)
     two = demo.pairs(2, 1)
+    show_turns(demo, options.ranks)
     print()
     checks = [*verdicts(four, two, options.ranks), (taken, "gradients were summed by Stretto (over 90 % of the Allreduce calls)")]
     for good, words in checks:
@@ -193,7 +222,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     parser.add_argument("--mpi", choices=["openmpi", "mpich"], help="which MPI of the checkout; default: this Python's")
     parser.add_argument("--ranks", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each kind")
+    parser.add_argument("--repeats", type=int, default=2, help="runs of each kind")
     parser.add_argument("--images", type=int, default=2500)
     parser.add_argument("--backend", choices=["auto", "torch", "numpy"], default="auto")
     parser.add_argument("--output", type=Path, default=Path("demo-output"), help="folder of the profile")

@@ -14,6 +14,7 @@ import typer
 
 from stretto import __version__, bench_cli, preload, profile_cli, report, session
 from stretto.cli_options import (
+    ArenaOption,
     LibraryOption,
     MpiOption,
     OrderOption,
@@ -25,6 +26,7 @@ from stretto.cli_options import (
     write_json,
 )
 from stretto.comparison import compare as compare_runs
+from stretto.comparison import turns_taken
 from stretto.errors import StrettoError
 from stretto.launchers import Style
 from stretto.machine import examine
@@ -74,10 +76,7 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
     mpi: MpiOption = None,
     library: LibraryOption = None,
-    arena: Annotated[
-        bool | None,
-        typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
-    ] = None,
+    arena: ArenaOption = None,
     order: OrderOption = None,
 ) -> None:
     """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.
@@ -103,8 +102,14 @@ def compare(
     stray: Stray = None,
     repeats: Annotated[int, typer.Option("-n", "--repeats", min=1, help="Runs of each kind.")] = 3,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the comparison as JSON too.")] = None,
+    one_run: Annotated[
+        bool, typer.Option("--one-run", help="One run in which Stretto and MPI take turns: for machines whose speed varies.")
+    ] = False,
+    turn: Annotated[int, typer.Option("--turn", min=1, help="With --one-run: collectives of a communicator in a turn.")] = 11,
     mpi: MpiOption = None,
     library: LibraryOption = None,
+    arena: ArenaOption = None,
+    order: OrderOption = None,
 ) -> None:
     """Run an MPI command plainly and under Stretto in turn, and print both: stretto compare -- mpirun -n 4 PROGRAM.
 
@@ -112,10 +117,13 @@ def compare(
     """
     command = command_after_dashes(context, stray, "compare")
     check_writable(output)
-    abi = mpi and mpi.value
 
-    def one(accelerate: str) -> session.Result:
-        return session.execute(session.plan(command, accelerate, abi, library))
+    def one(accelerate: str, turns: int = 0) -> session.Result:
+        chosen = session.plan(command, accelerate, mpi and mpi.value, library, arena, order and order.value, turns)
+        return session.execute(chosen)
+
+    if one_run:
+        _compare_in_one_run(one("on", turn), output)
 
     comparison, last = compare_runs(command, repeats, one)
     if last.outcome.exit_code:
@@ -127,6 +135,20 @@ def compare(
             report.say(line)
     write_json(output, comparison.as_json())
     raise typer.Exit(last.outcome.exit_code)
+
+
+def _compare_in_one_run(result: session.Result, output: Path | None) -> None:
+    """Prints what the turns of both took, writes it, and exits."""
+    code = result.outcome.exit_code
+    taken = turns_taken(result)
+    if code or taken is None:
+        _report(result, None)
+    if taken is None:
+        report.say("no turns to compare: too few collectives on one communicator (see --turn), or none that Stretto takes over")
+        raise typer.Exit(code or 1)
+    report.print_turns(taken, sys.stdout)
+    write_json(output, taken.as_json())
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -47,6 +47,10 @@ MpiOption = Annotated[
 LibraryOption = Annotated[
     Path | None, typer.Option("--library", metavar="FILE", help="Preload this library instead of the installed one.")
 ]
+ArenaOption = Annotated[
+    bool | None,
+    typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
+]
 Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="-- LAUNCHER ...")]
 
 

@@ -1,4 +1,4 @@
-"""A command run plainly and under Stretto in turn, and what the two kinds of runs took."""
+"""A command run plainly and under Stretto in turn, or once with both taking turns, and what the two took."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Any, ClassVar
 
-from stretto.analysis import SCHEMA
+from stretto.analysis import SCHEMA, Turns
 from stretto.session import Result
 
 
@@ -76,3 +76,50 @@ def compare(command: list[str], repeats: int, run: Callable[[str], Result]) -> t
         if result.outcome.exit_code:
             break
     return comparison, result
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsTaken:
+    """What turns of MPI and of Stretto within one run took; ratios accelerated / plain."""
+
+    command: list[str]
+    calls: int  # collectives in a turn
+    plain: Turns
+    accelerated: Turns
+
+    @property
+    def wall_ratio(self) -> float:
+        return self.accelerated.seconds / self.plain.seconds
+
+    @property
+    def wall_error(self) -> float:
+        """Of the ratio: the standard error that follows from how much turns differ."""
+        relative = (one.error / one.seconds for one in (self.plain, self.accelerated))
+        return self.wall_ratio * sum(value**2 for value in relative) ** 0.5
+
+    @property
+    def collective_ratio(self) -> float | None:
+        before = self.plain.collective_seconds
+        return self.accelerated.collective_seconds / before if before else None
+
+    def as_json(self) -> dict[str, Any]:
+        sides = {"plain": self.plain, "accelerated": self.accelerated}
+        return {
+            "schema": SCHEMA,
+            "command": self.command,
+            "turn_calls": self.calls,
+            "turns": {name: {key: getattr(one, key) for key in Turns.__slots__} for name, one in sides.items()},
+            "ratios": {
+                "wall_seconds": self.wall_ratio,
+                "wall_error": self.wall_error,
+                "collective_seconds": self.collective_ratio,
+            },
+        }
+
+
+def turns_taken(result: Result) -> TurnsTaken | None:
+    """None: the run was too short, or Stretto took over nothing."""
+    turns = result.summary.turns
+    if len(turns) < 2 or not all(one.seconds > 0 for one in turns.values()):
+        return None
+    return TurnsTaken(result.plan.command, result.summary.turn_calls, turns["plain"], turns["accelerated"])

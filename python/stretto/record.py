@@ -1,7 +1,8 @@
 """Reads the record that one rank leaves: what it counted, alive after a kill.
 
 The layout is specified in docs/record_format.md and src/trace/record.hpp:
-header, function names, reason names, algorithm names, thread blocks, arrivals (from version 2 on). Everything is little endian.
+header, function names, reason names, algorithm names, thread blocks, arrivals (from version 2 on), turns (from version 3 on). Everything is little
+endian.
 A file that cannot be a record raises RecordError. A record that ends early gives what is there and says so in `problem`.
 """
 
@@ -15,7 +16,7 @@ from typing import Any
 from stretto.errors import StrettoError
 
 MAGIC = b"STRETTOR"
-VERSIONS = (1, 2)
+VERSIONS = (1, 2, 3)
 NAME_BYTES = 40
 KIND_SLOTS = 32
 ALIGNMENT = 64  # the thread blocks begin, and are as long as, a multiple of this
@@ -31,6 +32,7 @@ FUNCTION_CELL = struct.Struct("<3Q")
 KIND_CELL = struct.Struct("<6Q")
 ARRIVAL_CELL = struct.Struct("<Q2I6Q")
 ARRIVAL_CELLS = 32
+TURNS_CELL = struct.Struct("<2I8Q")
 MOST_NAMES = 65536  # in one table; more is taken for damage
 MOST_BYTES = 1 << 30  # of one file that is read
 
@@ -78,6 +80,16 @@ class ArrivalCount:
 
 
 @dataclass(slots=True)
+class TurnsCount:
+    """What the turns of one side took, where Stretto and MPI take turns."""
+
+    turns: int
+    ticks: int  # from the first collective of a turn to that of the next one, summed
+    squares: int  # of the same in units of 1024 ticks, summed
+    collective_ticks: int  # in collectives meanwhile, summed
+
+
+@dataclass(slots=True)
 class Record:
     """What one process counted, its thread blocks added up."""
 
@@ -98,6 +110,8 @@ class Record:
     functions: dict[str, FunctionCount] = field(default_factory=dict)
     kinds: dict[str, KindCount] = field(default_factory=dict)
     arrivals: list[ArrivalCount] = field(default_factory=list)
+    turn_calls: int = 0  # collectives in a turn; 0: nobody took turns
+    turns: dict[str, TurnsCount] = field(default_factory=dict)  # of "plain" and "accelerated", where they were counted
     problem: str = ""
 
     def seconds_per_tick(self) -> float:
@@ -175,8 +189,11 @@ def parse(data: bytes) -> Record:
         return record
     tables = _read_tables(data, (functions, reasons, algorithms), min(used, blocks), blocks)
     _read_blocks(data, tables, record)
+    arrivals_at = tables.end + tables.all_blocks * tables.block_bytes()
     if version > 1:
-        _read_arrivals(data, tables.end + tables.all_blocks * tables.block_bytes(), record)
+        _read_arrivals(data, arrivals_at, record)
+    if version > 2:
+        _read_turns(data, arrivals_at + ARRIVAL_CELLS * ARRIVAL_CELL.size, record)
     return record
 
 
@@ -227,6 +244,16 @@ def _read_arrivals(data: bytes, at: int, record: Record) -> None:
         return
     cells = ARRIVAL_CELL.iter_unpack(data[at : at + ARRIVAL_CELLS * ARRIVAL_CELL.size])
     record.arrivals = [count for count in (ArrivalCount(*cell) for cell in cells) if count.calls]
+
+
+def _read_turns(data: bytes, at: int, record: Record) -> None:
+    if at + TURNS_CELL.size > len(data):
+        record.problem = record.problem or "cut off before its turns end"
+        return
+    record.turn_calls, _, *numbers = TURNS_CELL.unpack_from(data, at)
+    for side, name in enumerate(("plain", "accelerated")):
+        if numbers[side]:
+            record.turns[name] = TurnsCount(*numbers[side::2])
 
 
 def _add_functions(data: bytes, at: int, tables: _Tables, record: Record) -> None:

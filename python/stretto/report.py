@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from stretto.analysis import LIFE, Arrival, Collective, Summary
-from stretto.comparison import Comparison
+from stretto.comparison import Comparison, TurnsTaken
 from stretto.machine import Finding
 
 _ARRIVALS = 3  # communicators whose arrivals are told
@@ -168,6 +168,18 @@ def print_comparison(comparison: Comparison, file: TextIO) -> None:
         middle = comparison.medians[mode]
         rows.append(("median", *(seconds(middle[key]) for key in comparison.KEYS), mode))
     rows.append(("ratio", *(_ratio(comparison.ratios[key]) for key in comparison.KEYS), "accelerated / plain"))
+    table(headers, rows, file)
+
+
+def print_turns(taken: TurnsTaken, file: TextIO) -> None:
+    """What `stretto compare --one-run` ends with: a turn of each side, and their ratio with its standard error."""
+    headers = (f"turns of {taken.calls} collectives", "turns", "time of one", "in collectives")
+    rows = [
+        (name, str(one.turns), f"{seconds(one.seconds)} ± {seconds(one.error)}", seconds(one.collective_seconds))
+        for name, one in (("plain", taken.plain), ("accelerated", taken.accelerated))
+    ]
+    ratio = f"{taken.wall_ratio:.3f} ± {taken.wall_error:.3f}"
+    rows.append(("accelerated / plain", "", ratio, _ratio(taken.collective_ratio)))
     table(headers, rows, file)
 
 

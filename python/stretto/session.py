@@ -84,6 +84,7 @@ def plan(
     library: Path | None,
     arena: bool | None = None,
     order: str | None = None,
+    turns: int = 0,
 ) -> Plan:
     """What will be done for a command; None: decide by the launcher, the program and the environment."""
     if not command:
@@ -98,6 +99,8 @@ def plan(
     wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
     arena_library = preload.find_arena(path) if wanted else None
     settings = {"STRETTO_ORDER": order} if order else {}
+    if turns:
+        settings["STRETTO_TURNS"] = str(turns)
     return Plan(list(command), launcher, chosen, path, mode, warning, settings=settings, arena=arena_library)
 
 

@@ -51,6 +51,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_PROGRESS", "calls|thread", "calls",
      "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread "
      "always"},
+    {"STRETTO_TURNS", "count", "0",
+     "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -167,6 +169,9 @@ void assign(int row, const char* value, Settings* s) {
     case 24:
       s->progress = value;
       break;
+    case 25:
+      parse_count(value, &s->turns);
+      break;
   }
 }
 
@@ -213,7 +218,7 @@ uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char* text : {s.transport, s.wait, s.fault, s.domain, s.order, s.nodes}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
-  hash = (hash ^ s.readers) * 0x100000001b3u;
+  for (uint64_t number : {s.readers, s.turns}) hash = (hash ^ number) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }
 

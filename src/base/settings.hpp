@@ -37,6 +37,7 @@ struct Settings {
   const char* nodes = "auto";
   const char* meeting = "";
   const char* progress = "calls";
+  uint64_t turns = 0;
 };
 
 struct SettingRow {

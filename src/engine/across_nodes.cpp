@@ -77,6 +77,7 @@ Outcome Communicator::decide_across(const Request& request) {
     last = {request.bytes(), select::choose(*policy_->rules, facts)};
   }
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
+  if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
   if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
   if (!fits_across(request)) return {-1, Reason::large_element, {}};

@@ -247,6 +247,8 @@ Status Communicator::failed(const Status& status) {
   if (*reason != Reason::none) return -1;  // also where across_ does it
   if (__builtin_expect(queue_.length.load(std::memory_order_acquire) != 0, 0)) policy_->progress->drain(queue_);
   known_stage_ = stage_;
+  *reason = Reason::turn_of_mpi;
+  if (is_turn_of_mpi()) return -1;
   const select::Selection& selection = select(request);
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
@@ -284,6 +286,7 @@ Outcome Communicator::rehearse(Operation& operation, const Request& request) {
 Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
   if (operation.rehearses()) return rehearse(operation, request);
   if (reason() != Reason::none) return {-1, reason(), {}};
+  if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   const select::Selection& selection = select(request);
   if (selection.algorithm < 0) return {-1, selection.reason, {}};
   operation.algorithm = selection.algorithm;

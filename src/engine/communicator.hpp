@@ -7,6 +7,7 @@
 #include "engine/job.hpp"
 #include "engine/operation.hpp"
 #include "engine/progress.hpp"
+#include "engine/turns.hpp"
 #include "select/selector.hpp"
 
 namespace stretto::engine {
@@ -80,6 +81,9 @@ class Communicator {
   // further call on this communicator fails, as this one does for those who need this rank.
   void abandon();
 
+  // From now on it declines every other `calls` calls, for MPI to take its turn. The same on all ranks.
+  void take_turns_with_mpi(uint32_t calls) { turns_ = Turns(calls, uint32_t(size_)); }
+
   // Both steps.
   //
   // All three may be called on a nonblocking operation (Operation::current()), where prepare() waits for nobody and execute()
@@ -114,6 +118,7 @@ class Communicator {
   void look_around(bool noted_later);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
+  bool is_turn_of_mpi() { return __builtin_expect(turns_.are_taken(), 0) && turns_.is_of_mpi(); }
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
   bool fits_into_cell(const collective::Request& request) const;
   uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
@@ -146,6 +151,7 @@ class Communicator {
   // too.
   static constexpr uint32_t calls_between_looks = 61;
   uint32_t calls_to_look_ = calls_between_looks;
+  Turns turns_;
   int lost_ = 0;  // with Reason::peer_lost: who
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};

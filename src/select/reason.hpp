@@ -20,8 +20,9 @@ enum class Reason : uint8_t {
   mpi_preferred,      // the rules choose MPI here
   peer_lost,
   not_prepared,  // a nonblocking collective on a communicator that no blocking call has prepared
+  turn_of_mpi,   // STRETTO_TURNS
 };
-inline constexpr int reason_count = int(Reason::not_prepared) + 1;
+inline constexpr int reason_count = int(Reason::turn_of_mpi) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
     "none",
@@ -39,6 +40,7 @@ inline constexpr const char* reason_names[reason_count] = {
     "MPI preferred",
     "a rank died",
     "communicator not prepared",
+    "turn of MPI",
 };
 
 }  // namespace stretto::select

@@ -100,6 +100,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
   c.policy.host = {drive_progress, broadcast, all};
   c.policy.progress = &c.progress;
+  c.turns = uint32_t(s.turns < UINT32_MAX ? s.turns : UINT32_MAX);
   return true;
 }
 

@@ -17,6 +17,7 @@ struct Context {
   engine::Progress progress;
   engine::Helper helper;
   engine::Policy policy;
+  uint32_t turns = 0;  // STRETTO_TURNS
   select::Rules rules;
   MPI_Group world_group{};
   int neighbour = 0;                                  // another rank of MPI_COMM_WORLD

@@ -22,7 +22,8 @@ struct Layout {
   constexpr size_t block_bytes() const { return round_up(ran() + size_t(kinds) * algorithms * sizeof(uint64_t), cache_line); }
 
   constexpr size_t arrivals() const { return blocks() + thread_blocks * block_bytes(); }
-  constexpr size_t total() const { return arrivals() + arrival_cells * sizeof(ArrivalCell); }
+  constexpr size_t turns() const { return arrivals() + arrival_cells * sizeof(ArrivalCell); }
+  constexpr size_t total() const { return turns() + sizeof(TurnsCell); }
 };
 
 }  // namespace stretto::trace

@@ -1,7 +1,7 @@
 // The record: what one rank counted, in a file that is mapped while the rank runs, so that a killed rank leaves it too.
 //
 // Layout (little endian, natural alignment; docs/record_format.md is its specification, tests/golden holds examples):
-//   Header | function names | reason names | algorithm names | thread blocks | arrivals
+//   Header | function names | reason names | algorithm names | thread blocks | arrivals | turns
 // Names are fixed-width, zero-padded, so that a reader needs no table of its own. A thread block belongs to one thread
 // (the last one is shared by all threads beyond the number of blocks and updated atomically).
 #pragma once
@@ -11,7 +11,7 @@
 namespace stretto::trace {
 
 inline constexpr char record_magic[8] = {'S', 'T', 'R', 'E', 'T', 'T', 'O', 'R'};
-inline constexpr uint32_t record_version = 2;
+inline constexpr uint32_t record_version = 3;
 inline constexpr size_t name_bytes = 40;
 inline constexpr uint32_t arrival_cells = 32;  // communicators whose arrivals are told apart
 inline constexpr int kinds = 32;               // collectives that Stretto may take over, numbered by collective/request.hpp
@@ -63,6 +63,16 @@ struct ArrivalCell {
   uint64_t repeated;      // times that the last one was the same rank as in the collective compared before
 };
 static_assert(sizeof(ArrivalCell) == 64);
+
+// Where Stretto and MPI take turns (STRETTO_TURNS): what their turns took. [0]: those of MPI, [1]: of Stretto.
+struct TurnsCell {
+  uint32_t calls_each, size;     // collectives in a turn, ranks of the communicator; 0: no turn was counted
+  uint64_t turns[2];             // that were counted
+  uint64_t ticks[2];             // from the first collective of a turn to that of the next one, summed
+  uint64_t squares[2];           // of the same in units of 1024 ticks, summed
+  uint64_t collective_ticks[2];  // in collectives of the process meanwhile, summed
+};
+static_assert(sizeof(TurnsCell) == 72);
 
 // A thread block: FunctionCell[functions], KindCell[kinds], uint64_t declines[kinds][reasons], uint64_t ran[kinds][algorithms].
 

@@ -198,6 +198,27 @@ ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size) {
   return nullptr;
 }
 
+uint64_t collective_ticks() {
+  if (!memory.load(std::memory_order_acquire)) return 0;
+  uint64_t sum = 0;
+  for (uint32_t block = 0; block < std::atomic_ref<uint32_t>(header()->blocks_used).load(std::memory_order_relaxed); ++block) {
+    auto* cells = reinterpret_cast<KindCell*>(block_at(block) + layout.kind_cells());
+    for (KindCell* cell = cells; cell < cells + kinds; ++cell)
+      for (uint64_t* ticks : {&cell->accelerated_ticks, &cell->declined_ticks})
+        sum += std::atomic_ref<uint64_t>(*ticks).load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+void tell_turns(const TurnsCell& turns) {
+  static std::mutex mutex;
+  const std::lock_guard<std::mutex> lock(mutex);
+  char* base = memory.load(std::memory_order_acquire);
+  if (!base) return;
+  auto* cell = reinterpret_cast<TurnsCell*>(base + layout.turns());
+  if (turns.turns[0] + turns.turns[1] > cell->turns[0] + cell->turns[1]) *cell = turns;
+}
+
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
   if (joined()) add_call(function, spent_ticks, bytes);
 }

@@ -35,4 +35,9 @@ void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint
 // no record, or no cell left.
 ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size);
 
+// Of all collectives so far, in all threads.
+uint64_t collective_ticks();
+// The turns of a communicator so far; the record keeps those of the one that has had most.
+void tell_turns(const TurnsCell& turns);
+
 }  // namespace stretto::trace

@@ -31,8 +31,9 @@ class Builder:
     algorithms: tuple[str, ...] = ("flat", "slices")
     blocks: list[Block] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
+    turns: tuple[int, ...] = (0,) * 10  # the words of their cell
     magic: bytes = b"STRETTOR"
-    version: int = 2
+    version: int = 3
     header_bytes: int = 488
     stage: int = 2
     rank: int = 0
@@ -70,7 +71,8 @@ class Builder:
         if self.version < 2:
             return data
         cells = b"".join(struct.pack("<Q2I6Q", *cell) for cell in self.arrivals)
-        return data + cells.ljust(64 * ARRIVAL_CELLS, b"\0")
+        data += cells.ljust(64 * ARRIVAL_CELLS, b"\0")
+        return data + (struct.pack("<2I8Q", *self.turns) if self.version > 2 else b"")
 
 
 def example(rank: int = 0, size: int = 1, **changes: object) -> Builder:

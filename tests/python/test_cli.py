@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = """#!/bin/sh
 [ "$1" = --version ] && { echo "mpirun (Open MPI) 5.0.0"; exit 0; }
 while [ "$1" = -x ]; do export "$2"; shift 2; done
-echo "preload=$LD_PRELOAD accelerate=$STRETTO_ACCELERATE job=${#STRETTO_JOB}"
+echo "preload=$LD_PRELOAD accelerate=$STRETTO_ACCELERATE job=${#STRETTO_JOB}${STRETTO_TURNS:+ turns=$STRETTO_TURNS}"
 cp "$(dirname "$0")"/records/* "$STRETTO_RECORD_DIR" 2>/dev/null
 exit "${1:-0}"
 """
@@ -116,6 +116,32 @@ def test_compare(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.Ca
     found = json.loads(target.read_text())
     assert [run["mode"] for run in found["runs"]] == ["plain", "accelerated"] * 2
     assert found["ratios"]["collective_seconds"] == pytest.approx(1.0)
+
+
+def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "turns.json"
+    command = ["compare", "--one-run", "--turn", "7", "--library", str(library), "--json", str(target), "--", str(launcher)]
+    assert main([*command, "0"]) == 1
+    assert "no turns to compare" in capfd.readouterr().err
+    # Two ticks per ns; turns of 9, 10 and 11 Mi ticks of MPI, of 4 and 6 of Stretto; a quarter and an eighth in collectives.
+    mi = 2**20
+    squares = [sum((mebi * 1024) ** 2 for mebi in side) for side in ((9, 10, 11), (4, 6))]
+    for rank in (0, 1):
+        turns = (7, 2, 3, 2, 30 * mi, 10 * mi, *squares, 7 * mi, mi)
+        (tmp_path / "records" / f"rank-{rank}.record").write_bytes(example(rank, 2, turns=turns).bytes())
+    assert main([*command, "0"]) == 0
+    out = capfd.readouterr().out
+    assert "accelerate=on" in out
+    assert "turns=7" in out
+    assert "0.500 ± 0.10" in out
+    found = json.loads(target.read_text())
+    assert found["turn_calls"] == 7
+    plain, accelerated = found["turns"]["plain"], found["turns"]["accelerated"]
+    assert (plain["turns"], accelerated["turns"]) == (3, 2)
+    assert plain["seconds"] == pytest.approx(10 * mi * 0.5e-9)
+    assert plain["error"] == pytest.approx((2 / 3 / 2) ** 0.5 * mi * 0.5e-9)
+    assert found["ratios"]["collective_seconds"] == pytest.approx((1 / 2) / (7 / 3))
+    assert main([*command, "3"]) == 3
 
 
 def test_compare_stops_at_a_failure(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:

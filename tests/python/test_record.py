@@ -55,7 +55,7 @@ def test_blocks_beyond_those_used_are_not_read() -> None:
     [
         ({"magic": b"NOTHING!"}, "no Stretto record"),
         ({"magic": bytes(8)}, "no Stretto record"),
-        ({"version": 3}, "version 3"),
+        ({"version": 4}, "version 4"),
         ({"header_bytes": 12}, "header of 12 bytes"),
         ({"block_count": 3, "reasons": ("x",) * 70_000}, "table longer"),
     ],
@@ -77,10 +77,11 @@ def test_hostile_lengths_cost_nothing() -> None:
 def test_a_record_cut_off_gives_what_is_there() -> None:
     builder = example(block_count=2)
     whole = builder.bytes()
-    arrivals = 64 * 32
-    ended = record.parse(whole[:-1])
-    assert (ended.problem, ended.calls()) == ("cut off before its arrivals end", record.parse(whole).calls())
-    cut = record.parse(whole[: -arrivals - 1])
+    arrivals, turns = 64 * 32, 72
+    for length, part in ((1, "turns"), (turns + 1, "arrivals")):
+        ended = record.parse(whole[:-length])
+        assert (ended.problem, ended.calls()) == (f"cut off before its {part} end", record.parse(whole).calls())
+    cut = record.parse(whole[: -arrivals - turns - 1])
     assert cut.problem == "cut off in thread block 2 of 2"
     assert cut.functions["MPI_Allreduce"].calls == 10
     assert cut.functions["MPI_Send"].calls == 1
@@ -138,12 +139,23 @@ def test_arrivals() -> None:
     assert record.parse(example(version=1).bytes()).arrivals == []
 
 
-@pytest.mark.parametrize("version", [1, 2])
+def test_turns() -> None:
+    found = record.parse(example(turns=(11, 4, 6, 5, 60000, 40000, 700, 400, 30000, 15000)).bytes())
+    assert found.turn_calls == 11
+    assert found.turns == {
+        "plain": record.TurnsCount(6, 60000, 700, 30000),
+        "accelerated": record.TurnsCount(5, 40000, 400, 15000),
+    }
+    assert record.parse(example().bytes()).turns == {}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_the_golden_record(version: int) -> None:
     """What the library's own test writes, byte for byte, and what it wrote before."""
     found = record.read(ROOT / "tests" / "golden" / f"record_v{version}" / "example.record")
     cells = [record.ArrivalCount(4096, 1, 4, 10, 50000, 9000, 20000, 3, 6)]
-    assert found.arrivals == (cells if version == 2 else [])
+    assert found.arrivals == (cells if version > 1 else [])
+    assert list(found.turns) == (["plain", "accelerated"] if version > 2 else [])
     assert (found.world_rank, found.world_size, found.pid, found.stage) == (1, 4, 4242, "finalized")
     assert found.seconds_per_tick() == pytest.approx(0.5e-9)
     assert found.functions["MPI_Allreduce"] == record.FunctionCount(3, 15000, 3072)

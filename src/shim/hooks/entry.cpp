@@ -58,7 +58,10 @@ Communicator* look_up(MPI_Comm comm) {
   if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();
   communicator = make(comm);
-  if (communicator == nullptr) communicator = c.without_memory;
+  if (communicator == nullptr)
+    communicator = c.without_memory;
+  else if (!communicator->declines())
+    communicator->take_turns_with_mpi(c.turns);
   mpi().Comm_set_attr(comm, c.keyval, communicator);
   return communicator;
 }

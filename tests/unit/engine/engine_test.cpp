@@ -313,6 +313,22 @@ TEST(Communicators, RunAllKindsOfTravelAndGiveEverythingBack) {
   });
 }
 
+TEST(Communicators, LeaveEveryOtherTurnToMpiWhereAsked) {
+  constexpr int size = 2;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job);
+    joined.communicator->take_turns_with_mpi(2);
+    const bool of_mpi[] = {false, true, true, false};
+    for (int call = 0; call < 16; ++call) {
+      if (!of_mpi[call / 2 % 4] && !allreduce_is_right(*joined.communicator, rank, size, 10, "flat")) return false;
+      if (of_mpi[call / 2 % 4] && joined.communicator->run({}).reason != select::Reason::turn_of_mpi) return false;
+    }
+    return joined.everything_is_given_back(size);
+  });
+}
+
 TEST(Communicators, WithoutStagingMemoryLargeOnesAreLeftToMpi) {
   constexpr int size = 2;
   std::string job = unique_job();

@@ -37,9 +37,10 @@ void fix_counts() {
   count_accelerated(3, 1, 4500, 1024);
   count_declined(3, 1, 5000, 1024);
   *arrival_cell(4096, 1, 4) = {4096, 1, 4, 10, 50000, 9000, 20000, 3, 6};
+  tell_turns({11, 4, {6, 5}, {60000, 40000}, {700, 400}, {30000, 15000}});
 }
 
-TEST(GoldenRecord, CurrentCodeWritesVersion2) {
+TEST(GoldenRecord, CurrentCodeWritesVersion3) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
               if (!open_record(folder.path.c_str(), tables).ok()) return 1;

@@ -37,6 +37,7 @@ class Reader {
   size_t block_bytes() const { return up(8 * words()); }
 
   size_t arrivals() const { return first_block() + header.blocks * block_bytes(); }
+  size_t turns() const { return arrivals() + 32 * 64; }
   uint64_t word_at(size_t offset) const {
     uint64_t value;
     memcpy(&value, bytes_.data() + offset, sizeof value);

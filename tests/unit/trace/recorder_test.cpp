@@ -37,12 +37,12 @@ TEST(Recorder, WritesHeaderNamesAndCounts) {
             }));
   const Reader record = only_record(folder);
   EXPECT_EQ(0, memcmp(record.header.magic, "STRETTOR", 8));
-  EXPECT_EQ(record.header.version, 2u);
+  EXPECT_EQ(record.header.version, 3u);
   EXPECT_EQ(record.header.header_bytes, 488u);
   EXPECT_EQ(record.header.world_rank, 3);
   EXPECT_EQ(record.header.blocks_used, 1u);
   EXPECT_GT(record.header.last_ns, record.header.start_ns);
-  EXPECT_EQ(record.size(), record.arrivals() + 32 * 64);
+  EXPECT_EQ(record.size(), record.turns() + 72);
   EXPECT_EQ(record.name(0), "MPI_Send");
   EXPECT_EQ(record.name(4), "size");
   EXPECT_EQ(record.name(6), "tree");
@@ -76,6 +76,32 @@ TEST(Recorder, GivesEachCommunicatorACellUntilThereIsNoneLeft) {
   const Reader record = only_record(folder);
   EXPECT_EQ(record.word_at(record.arrivals()), 4096u);
   EXPECT_EQ(record.word_at(record.arrivals() + 16), 7u);
+}
+
+TEST(Recorder, KeepsTheTurnsOfWhoHadMost) {
+  Folder folder;
+  ASSERT_EQ(0, in_child([&] {
+              tell_turns({11, 2, {9, 9}, {}, {}, {}});  // no record yet
+              if (!open_record(folder.path.c_str(), tables).ok()) return 1;
+              tell_turns({11, 2, {2, 2}, {50, 40}, {7, 6}, {5, 4}});
+              tell_turns({11, 3, {1, 2}, {90, 80}, {9, 8}, {7, 6}});
+              return 0;
+            }));
+  const Reader record = only_record(folder);
+  EXPECT_EQ(record.word_at(record.turns()), 11u | uint64_t(2) << 32);
+  const uint64_t kept[] = {2, 2, 50, 40, 7, 6, 5, 4};
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(record.word_at(record.turns() + 8 + 8 * i), kept[i]);
+}
+
+TEST(Recorder, AddsUpTheTimeInCollectivesOfAllThreads) {
+  ASSERT_EQ(0, in_child([&] {
+              if (collective_ticks() != 0) return 1;  // no record yet
+              if (!open_record(nullptr, tables).ok()) return 2;
+              count_accelerated(3, 1, 40, 4096);
+              std::thread([] { count_declined_call(2, 0, 1, 60, 8); }).join();
+              count_call(0, 1000, 0);
+              return collective_ticks() == 100 ? 0 : 3;
+            }));
 }
 
 TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
