@@ -115,7 +115,16 @@ class Demo:
     def take_turns(self, ranks: int, *options: str) -> dict:
         """What `stretto compare --one-run` says of a training of some more epochs."""
         found = self.folder / "turns.json"
-        command = [self.stretto, "compare", "--one-run", *options, "--json", str(found), "--", *self.training(ranks, "--epochs", "3")]
+        command = [
+            self.stretto,
+            "compare",
+            "--one-run",
+            *options,
+            "--json",
+            str(found),
+            "--",
+            *self.training(ranks, "--epochs", "3"),
+        ]
         self.run(command, found)
         return json.loads(found.read_text())
 
@@ -152,16 +161,14 @@ def show_times(plain: list[Run], accelerated: list[Run]) -> None:
 
 def show_turns(demo: Demo, ranks: int) -> None:
     print("\nOne run in which MPI and Stretto take turns, so that both meet the same machine (stretto compare --one-run):")
-    print("                              time of a turn           Stretto / plain      in communication", flush=True)
+    print("                    turn, plain -> Stretto   Stretto / plain   the same, in communication", flush=True)
     for number in dict.fromkeys((ranks, 2)):
         for options in ((), ("--arena",)):
             found = demo.take_turns(number, *options)
-            plain, accelerated = (found["turns"][side]["seconds"] * 1e3 for side in ("plain", "accelerated"))
-            ratios = found["ratios"]
-            wall = f"{ratios['wall_seconds']:.3f} ± {ratios['wall_error']:.3f}"
+            plain, accelerated = (found["seconds"][side] * 1e3 for side in ("plain", "accelerated"))
+            wall, inside = (f"{found[key]['value']:.2f} ± {found[key]['error']:.2f}" for key in ("wall", "collectives"))
             title = " ".join((f"{number} ranks", *options))
-            times = f"{plain:6.1f} ms -> {accelerated:6.1f} ms"
-            print(f"  {title:24}  {times:23}  {wall:19}  {ratios['collective_seconds']:.2f}", flush=True)
+            print(f"  {title:16}  {plain:6.1f} ms -> {accelerated:6.1f} ms   {wall:15}   {inside}", flush=True)
 
 
 def show_share(accelerated: list[Run]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 from stretto import record
@@ -83,16 +83,6 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Turns:
-    """What a turn took on one side, where Stretto and MPI took turns: means over turns and ranks, in seconds."""
-
-    turns: int  # of a rank
-    seconds: float
-    error: float  # standard error of `seconds`, over the turns of a rank
-    collective_seconds: float  # of them, in collectives
-
-
-@dataclass(slots=True)
 class Summary:
     """A job's summary; the totals are sums over its ranks."""
 
@@ -101,7 +91,7 @@ class Summary:
     functions: dict[str, Function] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)  # the largest spread in all first
     turn_calls: int = 0  # collectives in a turn of STRETTO_TURNS; 0: no turns were taken
-    turns: dict[str, Turns] = field(default_factory=dict)  # "plain" and "accelerated"
+    turns: list[list[tuple[float, float]]] = field(default_factory=list)  # per rank that took any: seconds, and in collectives
     processes: int = 0  # that left a record, ranks or not
     refusals: list[str] = field(default_factory=list)  # why processes that are no ranks went on without Stretto, in words
     world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed
@@ -159,27 +149,13 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
     with_rates = [(one, one.seconds_per_tick() or common_rate) for one in ranks]
     summary.arrivals = _arrivals(with_rates)
     summary.turn_calls = max((one.turn_calls for one in ranks), default=0)
-    for side in ("plain", "accelerated"):
-        if views := [(one.turns[side], rate) for one, rate in with_rates if side in one.turns]:
-            summary.turns[side] = _turns(views)
+    summary.turns = [[(spent * rate, inside * rate) for spent, inside in one.turns] for one, rate in with_rates if one.turns]
     sizes = {one.world_size for one in ranks}
     if len(sizes) == 1:
         summary.world_size = sizes.pop()
         present = {one.world_rank for one in ranks}
         summary.missing = [rank for rank in range(min(summary.world_size, 1 << 20)) if rank not in present]
     return summary
-
-
-def _turns(views: list[tuple[record.TurnsCount, float]]) -> Turns:
-    """Over the ranks, whose turns begin and end together: so more ranks say no more about how much turns differ."""
-    means, errors = [], []
-    for count, rate in views:
-        mean = count.ticks / count.turns
-        variance = max(count.squares * 2.0**20 / count.turns - mean**2, 0.0)
-        means.append(mean * rate)
-        errors.append((variance / max(count.turns - 1, 1)) ** 0.5 * rate)
-    in_collectives = fmean(count.collective_ticks / count.turns * rate for count, rate in views)
-    return Turns(max(count.turns for count, _ in views), fmean(means), fmean(errors), in_collectives)
 
 
 def _arrivals(ranks: list[tuple[record.Record, float]]) -> list[Arrival]:

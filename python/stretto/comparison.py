@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, ClassVar
 
-from stretto.analysis import SCHEMA, Turns
+from stretto.analysis import SCHEMA
 from stretto.session import Result
 
 
@@ -79,47 +79,59 @@ def compare(command: list[str], repeats: int, run: Callable[[str], Result]) -> t
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """Accelerated / plain: the median over fours of turns, and its standard error."""
+
+    value: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class TurnsTaken:
-    """What turns of MPI and of Stretto within one run took; ratios accelerated / plain."""
+    """What turns of MPI and of Stretto within one run took: medians over turns and ranks, in seconds."""
 
     command: list[str]
     calls: int  # collectives in a turn
-    plain: Turns
-    accelerated: Turns
-
-    @property
-    def wall_ratio(self) -> float:
-        return self.accelerated.seconds / self.plain.seconds
-
-    @property
-    def wall_error(self) -> float:
-        """Of the ratio: the standard error that follows from how much turns differ."""
-        relative = (one.error / one.seconds for one in (self.plain, self.accelerated))
-        return self.wall_ratio * sum(value**2 for value in relative) ** 0.5
-
-    @property
-    def collective_ratio(self) -> float | None:
-        before = self.plain.collective_seconds
-        return self.accelerated.collective_seconds / before if before else None
+    fours: int  # of turns, in the order Stretto, MPI, MPI, Stretto
+    seconds: dict[str, float]  # of a turn, "plain" and "accelerated"
+    collective_seconds: dict[str, float]  # of it, in collectives
+    wall: Ratio
+    collectives: Ratio
 
     def as_json(self) -> dict[str, Any]:
-        sides = {"plain": self.plain, "accelerated": self.accelerated}
-        return {
-            "schema": SCHEMA,
-            "command": self.command,
-            "turn_calls": self.calls,
-            "turns": {name: {key: getattr(one, key) for key in Turns.__slots__} for name, one in sides.items()},
-            "ratios": {
-                "wall_seconds": self.wall_ratio,
-                "wall_error": self.wall_error,
-                "collective_seconds": self.collective_ratio,
-            },
-        }
+        return {"schema": SCHEMA, **asdict(self)}
 
 
 def turns_taken(result: Result) -> TurnsTaken | None:
     """None: the run was too short, or Stretto took over nothing."""
-    turns = result.summary.turns
-    if len(turns) < 2 or not all(one.seconds > 0 for one in turns.values()):
+    fours = [turns[i : i + 4] for turns in result.summary.turns for i in range(0, len(turns) - 3, 4)]
+    fours = [four for four in fours if all(seconds > 0 for seconds, _ in four)]
+    if not fours:
         return None
-    return TurnsTaken(result.plan.command, result.summary.turn_calls, turns["plain"], turns["accelerated"])
+    ranks = len(result.summary.turns)
+    sides = {
+        "plain": [turn for four in fours for turn in four[1:3]],
+        "accelerated": [turn for four in fours for turn in four[::3]],
+    }
+    return TurnsTaken(
+        result.plan.command,
+        result.summary.turn_calls,
+        len(fours) // ranks,
+        {name: median(seconds for seconds, _ in turns) for name, turns in sides.items()},
+        {name: median(inside for _, inside in turns) for name, turns in sides.items()},
+        ratio_of_fours([[seconds for seconds, _ in four] for four in fours], ranks),
+        ratio_of_fours([[inside for _, inside in four] for four in fours], ranks),
+    )
+
+
+def ratio_of_fours(fours: list[list[float]], ranks: int = 1) -> Ratio:
+    """Of times in the order a b b a, a / b. `ranks`: how many saw each of them; they see the same, so more do not tell more.
+
+    What disturbs the machine for a while meets few fours, so the median knows nothing of it.
+    """
+    ratios = [(a + d) / (b + c) for a, b, c, d in fours if b + c > 0]
+    if not ratios:
+        return Ratio(0.0, 0.0)
+    middle = median(ratios)
+    spread = 1.4826 * median(abs(one - middle) for one in ratios)  # a standard deviation, where they are normal
+    return Ratio(middle, 1.2533 * spread / max(len(ratios) / ranks, 1.0) ** 0.5)

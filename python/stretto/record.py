@@ -32,7 +32,10 @@ FUNCTION_CELL = struct.Struct("<3Q")
 KIND_CELL = struct.Struct("<6Q")
 ARRIVAL_CELL = struct.Struct("<Q2I6Q")
 ARRIVAL_CELLS = 32
-TURNS_CELL = struct.Struct("<2I8Q")
+TURNS_HEAD = struct.Struct("<2IQ")
+KEPT_TURNS = 512
+TURN = struct.Struct("<2I")
+TICKS_OF_TURNS = 1024  # their unit
 MOST_NAMES = 65536  # in one table; more is taken for damage
 MOST_BYTES = 1 << 30  # of one file that is read
 
@@ -80,16 +83,6 @@ class ArrivalCount:
 
 
 @dataclass(slots=True)
-class TurnsCount:
-    """What the turns of one side took, where Stretto and MPI take turns."""
-
-    turns: int
-    ticks: int  # from the first collective of a turn to that of the next one, summed
-    squares: int  # of the same in units of 1024 ticks, summed
-    collective_ticks: int  # in collectives meanwhile, summed
-
-
-@dataclass(slots=True)
 class Record:
     """What one process counted, its thread blocks added up."""
 
@@ -111,7 +104,7 @@ class Record:
     kinds: dict[str, KindCount] = field(default_factory=dict)
     arrivals: list[ArrivalCount] = field(default_factory=list)
     turn_calls: int = 0  # collectives in a turn; 0: nobody took turns
-    turns: dict[str, TurnsCount] = field(default_factory=dict)  # of "plain" and "accelerated", where they were counted
+    turns: list[tuple[int, int]] = field(default_factory=list)  # ticks of each, and in collectives; from the first of four on
     problem: str = ""
 
     def seconds_per_tick(self) -> float:
@@ -247,13 +240,15 @@ def _read_arrivals(data: bytes, at: int, record: Record) -> None:
 
 
 def _read_turns(data: bytes, at: int, record: Record) -> None:
-    if at + TURNS_CELL.size > len(data):
+    """Those that are kept, in their order, from one that is the first of four."""
+    if at + TURNS_HEAD.size + KEPT_TURNS * TURN.size > len(data):
         record.problem = record.problem or "cut off before its turns end"
         return
-    record.turn_calls, _, *numbers = TURNS_CELL.unpack_from(data, at)
-    for side, name in enumerate(("plain", "accelerated")):
-        if numbers[side]:
-            record.turns[name] = TurnsCount(*numbers[side::2])
+    record.turn_calls, _, count = TURNS_HEAD.unpack_from(data, at)
+    first = -(-max(count - KEPT_TURNS, 0) // 4) * 4
+    for number in range(first, count):
+        spent, inside = TURN.unpack_from(data, at + TURNS_HEAD.size + number % KEPT_TURNS * TURN.size)
+        record.turns.append((spent * TICKS_OF_TURNS, inside * TICKS_OF_TURNS))
 
 
 def _add_functions(data: bytes, at: int, tables: _Tables, record: Record) -> None:

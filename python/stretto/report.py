@@ -172,15 +172,11 @@ def print_comparison(comparison: Comparison, file: TextIO) -> None:
 
 
 def print_turns(taken: TurnsTaken, file: TextIO) -> None:
-    """What `stretto compare --one-run` ends with: a turn of each side, and their ratio with its standard error."""
-    headers = (f"turns of {taken.calls} collectives", "turns", "time of one", "in collectives")
-    rows = [
-        (name, str(one.turns), f"{seconds(one.seconds)} ± {seconds(one.error)}", seconds(one.collective_seconds))
-        for name, one in (("plain", taken.plain), ("accelerated", taken.accelerated))
-    ]
-    ratio = f"{taken.wall_ratio:.3f} ± {taken.wall_error:.3f}"
-    rows.append(("accelerated / plain", "", ratio, _ratio(taken.collective_ratio)))
-    table(headers, rows, file)
+    """What `stretto compare --one-run` ends with: a turn of each side, and their ratios with standard errors."""
+    headers = (f"{4 * taken.fours} turns of {taken.calls} collectives", "time of one", "of it in collectives")
+    rows = [(name, seconds(taken.seconds[name]), seconds(taken.collective_seconds[name])) for name in ("plain", "accelerated")]
+    ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.collectives))
+    table(headers, [*rows, ("accelerated / plain", *ratios)], file)
 
 
 def _ratio(value: float | None) -> str:

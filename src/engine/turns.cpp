@@ -8,21 +8,15 @@ namespace stretto::engine {
 // In the order a b b a, so that what changes steadily meets both alike.
 void Turns::change() {
   const uint64_t now = ticks(), in_collectives = trace::collective_ticks();
-  if (turns_ > not_counted) count(now - begin_, in_collectives - collectives_at_begin_);
+  if (begun_ > warming_up) {
+    const trace::Turn ended{uint32_t((now - begin_) >> 10), uint32_t((in_collectives - in_collectives_) >> 10)};
+    trace::tell_turn(this, begun_ - 1 - warming_up, calls_each_, size_, ended);
+  }
   begin_ = now;
-  collectives_at_begin_ = in_collectives;
-  is_of_mpi_ = turns_ % 4 == 1 || turns_ % 4 == 2;
-  ++turns_;
-  left_ = cell_.calls_each;
-}
-
-void Turns::count(uint64_t spent, uint64_t in_collectives) {
-  const int whose = is_of_mpi_ ? 0 : 1;
-  ++cell_.turns[whose];
-  cell_.ticks[whose] += spent;
-  cell_.squares[whose] += (spent >> 10) * (spent >> 10);
-  cell_.collective_ticks[whose] += in_collectives;
-  trace::tell_turns(cell_);
+  in_collectives_ = in_collectives;
+  is_of_mpi_ = begun_ % 4 == 1 || begun_ % 4 == 2;
+  ++begun_;
+  left_ = calls_each_;
 }
 
 }  // namespace stretto::engine

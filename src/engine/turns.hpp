@@ -3,17 +3,17 @@
 #pragma once
 #include <cstdint>
 
-#include "trace/record.hpp"
-
 namespace stretto::engine {
 
-// Of one communicator, where every rank makes the same collectives in the same order: so whose turn it is depends on their number alone.
+// Of one communicator, all ranks of which make the same collectives in the same order: so whose turn it is depends on their
+// number alone.
 class Turns {
  public:
   Turns() = default;  // none: everything is Stretto's
-  Turns(uint32_t calls_each, uint32_t size) { cell_.calls_each = calls_each, cell_.size = size; }
+  Turns(uint32_t calls_each, uint32_t size) : calls_each_(calls_each), size_(size) {}
 
-  bool are_taken() const { return cell_.calls_each != 0; }
+  bool are_taken() const { return calls_each_ != 0; }
+
   // A collective begins: whether MPI is to do it.
   bool is_of_mpi() {
     if (left_ == 0) change();
@@ -22,16 +22,16 @@ class Turns {
   }
 
  private:
-  static constexpr uint64_t not_counted = 4;  // turns at the beginning: memory is touched for the first time
+  // Turns at the beginning that are not recorded, as memory is touched for the first time.
+  static constexpr uint64_t warming_up = 4;
 
   void change();
-  void count(uint64_t spent, uint64_t in_collectives);
 
+  uint32_t calls_each_ = 0, size_ = 0;
   uint32_t left_ = 0;
   bool is_of_mpi_ = false;
-  uint64_t turns_ = 0;  // begun
-  uint64_t begin_ = 0, collectives_at_begin_ = 0;
-  trace::TurnsCell cell_{};
+  uint64_t begun_ = 0;
+  uint64_t begin_ = 0, in_collectives_ = 0;  // at the beginning of this turn
 };
 
 }  // namespace stretto::engine

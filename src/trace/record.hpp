@@ -64,15 +64,21 @@ struct ArrivalCell {
 };
 static_assert(sizeof(ArrivalCell) == 64);
 
-// Where Stretto and MPI take turns (STRETTO_TURNS): what their turns took. [0]: those of MPI, [1]: of Stretto.
-struct TurnsCell {
-  uint32_t calls_each, size;     // collectives in a turn, ranks of the communicator; 0: no turn was counted
-  uint64_t turns[2];             // that were counted
-  uint64_t ticks[2];             // from the first collective of a turn to that of the next one, summed
-  uint64_t squares[2];           // of the same in units of 1024 ticks, summed
-  uint64_t collective_ticks[2];  // in collectives of the process meanwhile, summed
+// Where Stretto and MPI take turns (STRETTO_TURNS): what they took, in units of 1024 ticks.
+struct Turn {
+  uint32_t spent;           // from its first collective to that of the next turn
+  uint32_t in_collectives;  // of the process meanwhile
 };
-static_assert(sizeof(TurnsCell) == 72);
+
+inline constexpr uint32_t kept_turns = 512;
+
+// Turns of one communicator. Of each four, the second and the third are those of MPI.
+struct TurnsCell {
+  uint32_t calls_each, size;  // collectives in a turn, ranks of the communicator
+  uint64_t count;             // turns so far
+  Turn newest[kept_turns];    // turn i stands at i % kept_turns
+};
+static_assert(sizeof(TurnsCell) == 16 + 8 * kept_turns);
 
 // A thread block: FunctionCell[functions], KindCell[kinds], uint64_t declines[kinds][reasons], uint64_t ran[kinds][algorithms].
 

@@ -210,13 +210,22 @@ uint64_t collective_ticks() {
   return sum;
 }
 
-void tell_turns(const TurnsCell& turns) {
+void tell_turn(const void* whose, uint64_t number, uint32_t calls_each, uint32_t size, Turn turn) {
   static std::mutex mutex;
+  static const void* kept = nullptr;
   const std::lock_guard<std::mutex> lock(mutex);
   char* base = memory.load(std::memory_order_acquire);
   if (!base) return;
   auto* cell = reinterpret_cast<TurnsCell*>(base + layout.turns());
-  if (turns.turns[0] + turns.turns[1] > cell->turns[0] + cell->turns[1]) *cell = turns;
+  if (whose != kept) {
+    if (number % 4 != 0 || (kept && number <= cell->count)) return;
+    kept = whose;
+    cell->calls_each = calls_each;
+    cell->size = size;
+    cell->count = 0;
+  }
+  cell->newest[cell->count % kept_turns] = turn;
+  ++cell->count;
 }
 
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {

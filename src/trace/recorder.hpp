@@ -37,7 +37,8 @@ ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size);
 
 // Of all collectives so far, in all threads.
 uint64_t collective_ticks();
-// The turns of a communicator so far; the record keeps those of the one that has had most.
-void tell_turns(const TurnsCell& turns);
+// Turn `number` of those that `whose` takes has ended. The record keeps the turns of one, and goes over to another that has had
+// more.
+void tell_turn(const void* whose, uint64_t number, uint32_t calls_each, uint32_t size, Turn turn);
 
 }  // namespace stretto::trace

@@ -22,6 +22,7 @@ class Block:
 
 Arrival = tuple[int, int, int, int, int, int, int, int, int]  # the words of a cell
 ARRIVAL_CELLS = 32
+KEPT_TURNS = 512
 
 
 @dataclass
@@ -31,7 +32,8 @@ class Builder:
     algorithms: tuple[str, ...] = ("flat", "slices")
     blocks: list[Block] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
-    turns: tuple[int, ...] = (0,) * 10  # the words of their cell
+    turn_calls: int = 0
+    turns: list[tuple[int, int]] = field(default_factory=list)  # all there were
     magic: bytes = b"STRETTOR"
     version: int = 3
     header_bytes: int = 488
@@ -72,7 +74,14 @@ class Builder:
             return data
         cells = b"".join(struct.pack("<Q2I6Q", *cell) for cell in self.arrivals)
         data += cells.ljust(64 * ARRIVAL_CELLS, b"\0")
-        return data + (struct.pack("<2I8Q", *self.turns) if self.version > 2 else b"")
+        return data + (self.turns_cell() if self.version > 2 else b"")
+
+    def turns_cell(self) -> bytes:
+        ring = [(0, 0)] * KEPT_TURNS
+        for number, turn in enumerate(self.turns):
+            ring[number % KEPT_TURNS] = turn
+        head = struct.pack("<2IQ", self.turn_calls, self.size, len(self.turns))
+        return head + b"".join(struct.pack("<2I", *turn) for turn in ring)
 
 
 def example(rank: int = 0, size: int = 1, **changes: object) -> Builder:

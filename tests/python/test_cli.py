@@ -123,24 +123,23 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     command = ["compare", "--one-run", "--turn", "7", "--library", str(library), "--json", str(target), "--", str(launcher)]
     assert main([*command, "0"]) == 1
     assert "no turns to compare" in capfd.readouterr().err
-    # Two ticks per ns; turns of 9, 10 and 11 Mi ticks of MPI, of 4 and 6 of Stretto; a quarter and an eighth in collectives.
-    mi = 2**20
-    squares = [sum((mebi * 1024) ** 2 for mebi in side) for side in ((9, 10, 11), (4, 6))]
+    # Fours of turns whose ratios are 1/2, 3/5, 2/5; two ticks per ns.
+    fours = [((5, 1), (10, 2), (10, 2), (5, 1)), ((7, 1), (9, 2), (11, 2), (5, 3)), ((400, 1), (1000, 2), (1000, 2), (400, 1))]
+    turns = [(ticks << 10, inside << 10) for four in fours for ticks, inside in four]
     for rank in (0, 1):
-        turns = (7, 2, 3, 2, 30 * mi, 10 * mi, *squares, 7 * mi, mi)
-        (tmp_path / "records" / f"rank-{rank}.record").write_bytes(example(rank, 2, turns=turns).bytes())
+        builder = example(rank, 2, turn_calls=7, turns=[*turns, (1, 1)])
+        (tmp_path / "records" / f"rank-{rank}.record").write_bytes(builder.bytes())
     assert main([*command, "0"]) == 0
     out = capfd.readouterr().out
     assert "accelerate=on" in out
     assert "turns=7" in out
     assert "0.500 ± 0.10" in out
     found = json.loads(target.read_text())
-    assert found["turn_calls"] == 7
-    plain, accelerated = found["turns"]["plain"], found["turns"]["accelerated"]
-    assert (plain["turns"], accelerated["turns"]) == (3, 2)
-    assert plain["seconds"] == pytest.approx(10 * mi * 0.5e-9)
-    assert plain["error"] == pytest.approx((2 / 3 / 2) ** 0.5 * mi * 0.5e-9)
-    assert found["ratios"]["collective_seconds"] == pytest.approx((1 / 2) / (7 / 3))
+    assert (found["calls"], found["fours"]) == (7, 3)
+    assert found["seconds"]["plain"] == pytest.approx(10.5 * 2**20 * 0.5e-9)
+    assert found["wall"]["value"] == pytest.approx(0.5)
+    assert found["wall"]["error"] == pytest.approx(1.2533 * 1.4826 * 0.1 / 3**0.5)
+    assert found["collectives"]["value"] == pytest.approx(0.5)
     assert main([*command, "3"]) == 3
 
 

@@ -77,7 +77,7 @@ def test_hostile_lengths_cost_nothing() -> None:
 def test_a_record_cut_off_gives_what_is_there() -> None:
     builder = example(block_count=2)
     whole = builder.bytes()
-    arrivals, turns = 64 * 32, 72
+    arrivals, turns = 64 * 32, 16 + 512 * 8
     for length, part in ((1, "turns"), (turns + 1, "arrivals")):
         ended = record.parse(whole[:-length])
         assert (ended.problem, ended.calls()) == (f"cut off before its {part} end", record.parse(whole).calls())
@@ -140,13 +140,11 @@ def test_arrivals() -> None:
 
 
 def test_turns() -> None:
-    found = record.parse(example(turns=(11, 4, 6, 5, 60000, 40000, 700, 400, 30000, 15000)).bytes())
-    assert found.turn_calls == 11
-    assert found.turns == {
-        "plain": record.TurnsCount(6, 60000, 700, 30000),
-        "accelerated": record.TurnsCount(5, 40000, 400, 15000),
-    }
-    assert record.parse(example().bytes()).turns == {}
+    found = record.parse(example(turn_calls=11, turns=[(60, 20), (61, 19), (62, 18)]).bytes())
+    assert (found.turn_calls, found.turns) == (11, [(60 << 10, 20 << 10), (61 << 10, 19 << 10), (62 << 10, 18 << 10)])
+    assert record.parse(example().bytes()).turns == []
+    many = record.parse(example(turn_calls=11, turns=[(i, 1) for i in range(1001)]).bytes()).turns
+    assert [ticks >> 10 for ticks, _ in many] == list(range(492, 1001)), "the newest, from the first of four on"
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -155,7 +153,7 @@ def test_the_golden_record(version: int) -> None:
     found = record.read(ROOT / "tests" / "golden" / f"record_v{version}" / "example.record")
     cells = [record.ArrivalCount(4096, 1, 4, 10, 50000, 9000, 20000, 3, 6)]
     assert found.arrivals == (cells if version > 1 else [])
-    assert list(found.turns) == (["plain", "accelerated"] if version > 2 else [])
+    assert found.turns == ([((60 + i) << 10, (20 - i) << 10) for i in range(5)] if version > 2 else [])
     assert (found.world_rank, found.world_size, found.pid, found.stage) == (1, 4, 4242, "finalized")
     assert found.seconds_per_tick() == pytest.approx(0.5e-9)
     assert found.functions["MPI_Allreduce"] == record.FunctionCount(3, 15000, 3072)

@@ -7,7 +7,7 @@ import struct
 HEADER = struct.Struct("<8sIIIiiiQQQQQQIIIIII128s64s192s")
 KINDS = 32
 NAME_BYTES = 40
-ARRIVALS_AND_TURNS = 32 * 64 + 72  # bytes at the end
+ARRIVALS_AND_TURNS = 32 * 64 + 16 + 512 * 8  # bytes at the end
 HEADER_FIELDS = (
     "magic version header_bytes stage world_rank world_size pid start_ticks start_ns last_ticks last_ns init_ns finalize_ns "
     "functions reasons algorithms blocks blocks_used accelerating mpi_library host verdict"

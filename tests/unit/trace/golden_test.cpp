@@ -37,7 +37,7 @@ void fix_counts() {
   count_accelerated(3, 1, 4500, 1024);
   count_declined(3, 1, 5000, 1024);
   *arrival_cell(4096, 1, 4) = {4096, 1, 4, 10, 50000, 9000, 20000, 3, 6};
-  tell_turns({11, 4, {6, 5}, {60000, 40000}, {700, 400}, {30000, 15000}});
+  for (uint32_t i = 0; i < 5; ++i) tell_turn(&tables, i, 11, 4, {60 + i, 20 - i});
 }
 
 TEST(GoldenRecord, CurrentCodeWritesVersion3) {

@@ -42,7 +42,7 @@ TEST(Recorder, WritesHeaderNamesAndCounts) {
   EXPECT_EQ(record.header.world_rank, 3);
   EXPECT_EQ(record.header.blocks_used, 1u);
   EXPECT_GT(record.header.last_ns, record.header.start_ns);
-  EXPECT_EQ(record.size(), record.turns() + 72);
+  EXPECT_EQ(record.size(), record.turns() + 16 + 8 * 512);
   EXPECT_EQ(record.name(0), "MPI_Send");
   EXPECT_EQ(record.name(4), "size");
   EXPECT_EQ(record.name(6), "tree");
@@ -78,19 +78,21 @@ TEST(Recorder, GivesEachCommunicatorACellUntilThereIsNoneLeft) {
   EXPECT_EQ(record.word_at(record.arrivals() + 16), 7u);
 }
 
-TEST(Recorder, KeepsTheTurnsOfWhoHadMost) {
+TEST(Recorder, KeepsTheTurnsOfOneUntilAnotherHasHadMore) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
-              tell_turns({11, 2, {9, 9}, {}, {}, {}});  // no record yet
+              const int first = 0, second = 0;
+              tell_turn(&first, 0, 11, 2, {1, 1});  // no record yet
               if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-              tell_turns({11, 2, {2, 2}, {50, 40}, {7, 6}, {5, 4}});
-              tell_turns({11, 3, {1, 2}, {90, 80}, {9, 8}, {7, 6}});
+              for (uint32_t i = 0; i < 5; ++i) tell_turn(&first, i, 11, 2, {100 + i, i});
+              for (uint32_t i = 0; i < 8 + kept_turns; ++i) tell_turn(&second, i, 7, 3, {200 + i, i});
+              tell_turn(&first, 5, 11, 2, {105, 5});
               return 0;
             }));
   const Reader record = only_record(folder);
-  EXPECT_EQ(record.word_at(record.turns()), 11u | uint64_t(2) << 32);
-  const uint64_t kept[] = {2, 2, 50, 40, 7, 6, 5, 4};
-  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(record.word_at(record.turns() + 8 + 8 * i), kept[i]);
+  EXPECT_EQ(record.word_at(record.turns()), 7u | uint64_t(3) << 32);
+  EXPECT_EQ(record.word_at(record.turns() + 8), kept_turns);  // from the ninth on, as the first has had five
+  for (uint64_t i = 0; i < kept_turns; ++i) EXPECT_EQ(record.word_at(record.turns() + 16 + 8 * i), (208 + i) | (8 + i) << 32);
 }
 
 TEST(Recorder, AddsUpTheTimeInCollectivesOfAllThreads) {
