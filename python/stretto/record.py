@@ -1,8 +1,7 @@
 """Reads the record that one rank leaves: what it counted, alive after a kill.
 
-The layout is specified in docs/record_format.md and src/trace/record.hpp:
-header, function names, reason names, algorithm names, thread blocks, arrivals (from version 2 on), turns (from version 3 on). Everything is little
-endian.
+The layout is specified in docs/record_format.md and src/trace/record.hpp: header, function names, reason names, algorithm
+names, thread blocks, arrivals (from version 2 on), turns (from version 3 on). Everything is little endian.
 A file that cannot be a record raises RecordError. A record that ends early gives what is there and says so in `problem`.
 """
 
