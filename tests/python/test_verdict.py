@@ -18,7 +18,7 @@ from stretto.profile import say
 from stretto.profile.late import waited_for_since
 from stretto.profile.takeover import ratios
 from stretto.profile_model import Finding, Profile, Severity
-from test_profile import allreduces, profile, rows, world
+from synthetic_jobs import allreduces, profile, rows, world
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,7 +16,6 @@ LATE_SHARE = 0.5  # of the waiting in a collective, from which on one rank or no
 LATE_TIME = 0.005  # of the run time, that this waiting takes at least
 SLOW = 3.0  # times what the neighbouring sizes let expect
 SLOW_INVOCATIONS = 10  # of a size, for its time to be known
-CONTROL_CALLS = 20  # control messages that make a job one that ought to reduce gradients
 POLLING = 0.05  # of the run time
 CONTROL_CALLS = 20  # of a rank: fewer are no negotiation, but what a program says once
 CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.profile_report.svg import safe
-from stretto.wording import NONE
+from stretto.wording import NONE, plural
+
+MOST_ROWS = 500  # of a table in the page, folded ones included
 
 
 class Html(str):
@@ -58,6 +60,17 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], caption: 
         body.append(f"<tr{set_back}>{cells}</tr>")
     said = f"<caption>{html(caption)}</caption>" if caption else ""
     return Html(f'<div class="scroll"><table>{said}<thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>')
+
+
+def folded_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[object]], first: int, caption: str = "", marks: Sequence[bool] = ()
+) -> Html:
+    """A table whose rows after the `first` are folded away; what is beyond MOST_ROWS is left out, and the fold says so."""
+    shown = table(columns, rows[:first], caption, marks[:first])
+    if len(rows) <= first:
+        return shown
+    said = plural(len(rows) - first, "more row") + (f", the first {MOST_ROWS - first} here" if len(rows) > MOST_ROWS else "")
+    return Html(shown + details(said, table(columns, rows[first:MOST_ROWS], marks=marks[first:MOST_ROWS])))
 
 
 def _kind(column: Column) -> str:

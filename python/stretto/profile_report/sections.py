@@ -12,6 +12,7 @@ from stretto.profile_report.markup import (
     bar,
     details,
     figure,
+    folded_table,
     heading,
     note,
     number,
@@ -79,10 +80,7 @@ def _function_table(rows: Sequence[views.Row]) -> Html:
         "Functions by library, the longest first. Time and bytes are summed over ranks; the thin line in a bar of shares spans "
         'the ranks. <span class="after">after thesis Fig. 3.1–3.6, Table 3.1</span>'
     )
-    drawn = table(columns, shown[:14], caption)
-    return Html(
-        drawn + (details(plural(len(shown) - 14, "more function"), table(columns, shown[14:])) if len(shown) > 14 else "")
-    )
+    return folded_table(columns, shown, 14, caption)
 
 
 def ranks(profile: Profile) -> Section:
@@ -223,13 +221,8 @@ def stretto(profile: Profile) -> Section:
             )
             for row in rows
         ]
-        more = details(plural(len(shown) - 16, "more row"), table(columns, shown[16:200])) if len(shown) > 16 else ""
-        content = [
-            table(
-                columns, shown[:16], "What Stretto did, would do under stretto run, or leaves to the library; summed over ranks."
-            ),
-            more,
-        ]
+        caption = "What Stretto did, would do under stretto run, or leaves to the library; summed over ranks."
+        content = [folded_table(columns, shown, 16, caption)]
     return Section("stretto", "Stretto's part", "".join(content) + _overhead(profile))
 
 

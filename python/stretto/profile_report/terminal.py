@@ -16,7 +16,6 @@ from stretto.profile_report.page import key_numbers, subtitle
 from stretto.profile_report.svg import short
 from stretto.wording import (
     NONE,
-    bin_name,
     clean,
     count,
     digits,
@@ -255,12 +254,7 @@ def _sizes(console: Console, profile: Profile) -> None:
     most = max(row["time"] or 0 for row in rows) or 1.0
     shown = [
         (
-            row["function"],
-            bin_name(row["upper"]),
-            row["datatype"] or NONE,
-            row["op"] or NONE,
-            NONE if row["location"] == "none" else row["location"],
-            row["use"] or NONE,
+            *views.size_words(row),
             count(row["calls"]),
             duration(row["time"]),
             _bar((row["time"] or 0) / most, 10),

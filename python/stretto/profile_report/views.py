@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from stretto.profile_model import Profile
+from stretto.wording import NONE, bin_name
 
 _FEW = 8  # invocations; fewer make no figure over time
 MOST_RANKS = 64  # more are shown in blocks of ranks
@@ -158,6 +159,12 @@ def size_rows(profile: Profile, most: int) -> list[Row]:
     keys = ("library", "function", "upper", "datatype", "op", "location", "use")
     table = _sized(profile).group_by(*keys).agg(pl.col("calls", "bytes", "time").sum())
     return table.sort("time", *keys, descending=[True, *[False] * len(keys)]).head(most).to_dicts()
+
+
+def size_words(row: Row) -> tuple[str, ...]:
+    """What a row of size_rows() is about: function, bin, datatype, op, place of the buffers, use."""
+    where = NONE if row["location"] == "none" else row["location"]
+    return row["function"], bin_name(row["upper"]), row["datatype"] or NONE, row["op"] or NONE, where, row["use"] or NONE
 
 
 @dataclass(frozen=True, slots=True)
