@@ -7,7 +7,7 @@ import polars as pl
 from stretto.profile_model import Profile
 from stretto.profile_report import arrival_figures, views
 from stretto.profile_report.markup import Html, Section, bar, details, figure, folded_table, heading, note, number, text
-from stretto.profile_report.sections import missing
+from stretto.profile_report.sections import absent, missing
 from stretto.wording import count, duration, factor, percent, plural
 
 _CLASSES = {"small": 0, "medium": 1, "large": 2, "none": 3}
@@ -25,7 +25,7 @@ _DEFINITIONS = (
 def arrival(profile: Profile) -> Section:
     rows = profile.table("arrival").to_dicts()
     if not rows:
-        return Section("arrival", "Arrival", missing(profile, "arrival"))
+        return absent(profile, "arrival", "Arrival", "arrival")
     parts: list[str] = [note(_DEFINITIONS), _waiting(profile)]
     for scope, title, after in _SCOPES:
         mine = [row for row in rows if row["scope"] == scope]

@@ -112,6 +112,7 @@ class Section:
     name: str  # of its anchor
     title: str
     content: str
+    empty: bool = False  # nothing but the reason why
 
     def render(self) -> str:
         heading = f'<h2 id="{self.name}-h">{safe(self.title)}</h2>'

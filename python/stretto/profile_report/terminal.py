@@ -228,7 +228,7 @@ def _crossing(console: Console, profile: Profile) -> None:
 
 
 def _communicators(console: Console, profile: Profile) -> None:
-    rows = profile.table("communicators").sort("time", descending=True).to_dicts()
+    rows, unused = views.communicator_rows(profile)
     if not rows:
         return
     heading(console, "Communicators")
@@ -244,8 +244,9 @@ def _communicators(console: Console, profile: Profile) -> None:
         for row in rows[:5]
     ]
     table(console, ("name", "ranks", "nodes", "calls", "bytes", "time"), shown)
-    if len(rows) > 5:
-        line(console, f"{plural(len(rows) - 5, 'more communicator')}", "dim")
+    if len(rows) > 5 or unused:
+        more = [plural(len(rows) - 5, "more communicator")] if len(rows) > 5 else []
+        line(console, " and ".join([*more, *([f"{count(unused)} without a call"] if unused else [])]), "dim")
 
 
 def _rest(console: Console, profile: Profile) -> None:

@@ -12,19 +12,20 @@ from stretto.profile_report.markup import (
     figure,
     folded_table,
     heading,
+    note,
     number,
     paragraph,
     table,
     text,
 )
-from stretto.profile_report.sections import missing
-from stretto.wording import NONE, count, duration, size
+from stretto.profile_report.sections import absent, missing
+from stretto.wording import NONE, count, duration, plural, size
 
 
 def sizes(profile: Profile) -> Section:
     found = views.histograms(profile)
     if not found:
-        return Section("sizes", "Message sizes", missing(profile, "sizes"))
+        return absent(profile, "sizes", "Message sizes", "sizes")
     bins = figures.size_bins([row["upper"] for _, _, rows in found for row in rows])
     drawings = "".join(figures.histogram(*one, bins) for one in found)
     caption = (
@@ -91,7 +92,7 @@ def _buckets(profile: Profile) -> str:
 
 def partners(profile: Profile) -> Section:
     if not profile.table("partners").height:
-        return Section("partners", "Partners", missing(profile, "partners"))
+        return absent(profile, "partners", "Partners", "partners")
     found = views.matrix(profile)
     pair = columns_of(figures.partner_matrix(found, False), figures.partner_matrix(found, True))
     caption = (
@@ -108,7 +109,7 @@ def partners(profile: Profile) -> Section:
 def crossing(profile: Profile) -> Section:
     rows = views.crossing_rows(profile)
     if not rows:
-        return Section("crossing", "Between nodes", missing(profile, "crossing"))
+        return absent(profile, "crossing", "Between nodes", "crossing")
     shown = [
         (
             row["what"],
@@ -140,9 +141,9 @@ def crossing(profile: Profile) -> Section:
 
 
 def communicators(profile: Profile) -> Section:
-    rows = profile.table("communicators").sort("time", descending=True).to_dicts()
+    rows, unused = views.communicator_rows(profile)
     if not rows:
-        return Section("communicators", "Communicators", missing(profile, "communicators"))
+        return absent(profile, "communicators", "Communicators", "communicators")
     most = max((row["time"] or 0) for row in rows) or 1.0
     shown = [
         (
@@ -167,4 +168,5 @@ def communicators(profile: Profile) -> Section:
         number("time"),
         text("identity"),
     )
-    return Section("communicators", "Communicators", folded_table(columns, shown, 16))
+    said = note(f"{plural(unused, 'more communicator')} without a call.") if unused else ""
+    return Section("communicators", "Communicators", folded_table(columns, shown, 16) + said)
