@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -184,6 +186,14 @@ def show_settings() -> None:
     report.print_settings(preload.settings(), sys.stdout)
 
 
+def _drop_output() -> None:
+    """What is not written yet has nowhere to go: no second error when Python ends."""
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; what stands after the first -- is the user's, untouched. Every failure is one line."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -192,10 +202,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if own and own[0] in _LAUNCHING and dashes == len(words) and not {"--help", "--explain"} & set(own):
             raise dashes_missing(own[0])
-        return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
+        code = int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except StrettoError as error:
         report.say(str(error))
         return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return 128 + signal.SIGINT
+    except OSError as error:  # standard output is on a full disk, or is a pipe that nobody reads any more
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            report.say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return 1
     except Exception as error:
         # A wrong option or value: typer's own exceptions, which have no common public base class.
         explain = getattr(error, "format_message", None)

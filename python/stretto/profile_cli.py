@@ -108,7 +108,7 @@ def _relative(folder: Path) -> str:
 @contextlib.contextmanager
 def _progress(folder: Path, what: str, bytes_per_second: int) -> Iterator[Callable[[float], None] | None]:
     """A bar on standard error that is told the share done; None where the work is short or nobody looks."""
-    waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace")) if folder.is_dir() else 0
+    waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace") if path.is_file()) if folder.is_dir() else 0
     if waiting < bytes_per_second or not sys.stderr.isatty():
         yield None
         return

@@ -51,7 +51,7 @@ class Ratios:
 
 def ratios(version: str) -> Ratios:
     """For the MPI whose version text this is."""
-    text = (resources.files("stretto") / "data" / "takeover.json").read_text()
+    text = (resources.files("stretto") / "data" / "takeover.json").read_text(encoding="utf-8")
     mpi = "openmpi" if "Open MPI" in version else "mpich" if "MPICH" in version else ""
     return Ratios(json.loads(text)["rows"], mpi)
 

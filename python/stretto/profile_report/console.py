@@ -29,6 +29,7 @@ def write(file: TextIO, draw: Callable[[Console], None]) -> None:
     drawn = Console(
         file=page,
         width=max(width, 60),
+        height=24,  # with both given, a terminal that is called dumb is not taken for one of 80 columns
         force_terminal=terminal,
         color_system="auto" if terminal else None,
         markup=False,

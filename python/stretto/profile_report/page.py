@@ -70,7 +70,7 @@ def html_page(profile: Profile) -> str:
     ]
     bare = [one for one in found if one.empty]
     found = [one for one in found if not one.empty] + ([sections.without_data(bare)] if bare else [])
-    style = resources.files("stretto.profile_report").joinpath("page.css").read_text()
+    style = resources.files("stretto.profile_report").joinpath("page.css").read_text(encoding="utf-8")
     body = _header(profile) + _verdict(profile) + _numbers(profile) + "".join(one.render() for one in found)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
