@@ -10,14 +10,13 @@ from pathlib import Path
 from simulator import FACTOR, PER_NODE, Measured, read
 
 from stretto.benchmark.pictures import STYLE
-from stretto.profile_report.svg import LETTER, Drawing, Scale, bottom_axis, exact, left_axis, safe
+from stretto.profile_report.svg import LETTER, Drawing, Scale, bottom_axis, exact, left_axis, stacked
 from stretto.wording import count, duration, short_count, short_size, tick
 
 WIDE, TALL = 860.0, 330.0
 DIRECT_FROM = 16 << 10  # bytes; smaller vectors go through cells in any case (node.cpp)
 _OVER = "Allreduce, time over alpha,"
 _LEFT, _RIGHT = 76.0, WIDE - 14
-_GAP = 26.0
 _PLACEMENT = {"block": "in blocks", "in turn": "dealt out in turn"}
 # The MPI's own choices are dashed.
 CURVES = {
@@ -118,19 +117,6 @@ def names(drawing: Drawing, shown: Sequence[Key]) -> None:
         x += 30 + LETTER * len(name_of(key)) + 18
 
 
-def as_svg(drawings: Sequence[Drawing], said: str) -> str:
-    height = sum(one.height + _GAP for one in drawings) + 40
-    parts, at = [], 40.0
-    for one in drawings:
-        parts.append(f'<g transform="translate(20 {at:.0f})">{one.render()}</g>')
-        at += one.height + _GAP
-    box = f'viewBox="0 0 {WIDE + 40:.0f} {height:.0f}" width="{WIDE + 40:.0f}" height="{height:.0f}"'
-    page = (
-        f'<rect class="page" width="{WIDE + 40:.0f}" height="{height:.0f}"/><text x="20" y="24" class="note">{safe(said)}</text>'
-    )
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><style>{_STYLE}</style>{page}{"".join(parts)}</svg>\n'
-
-
 def improvements(points: Sequence[Measured], row: str, in_node: str, inside: bool) -> dict[tuple[int, int], float]:
     """By (ranks, bytes): by which share the row takes less time than flat reduce-scatter and allgather; arrivals are the same."""
     found = {}
@@ -204,7 +190,7 @@ def all_of(folder: Path) -> None:
     found = groups(size, ranks)
     said = "Simulated by SimGrid, not measured: last exit - last arrival. What is modelled: bench/scale/README.md"
     if found:
-        (folder / "simulated.svg").write_text(as_svg([picture(one) for one in found], said))
+        (folder / "simulated.svg").write_text(stacked([picture(one) for one in found], said, _STYLE))
     lines = [
         "# Allreduce over simulated nodes",
         "",

@@ -36,7 +36,9 @@ Arena = Annotated[bool | None, typer.Option("--arena/--no-arena", help="Buffers 
 
 def bench(
     context: typer.Context,
-    collectives: Annotated[list[str] | None, typer.Argument(help="Such as allreduce bcast.")] = None,
+    collectives: Annotated[
+        list[str] | None, typer.Argument(metavar="COLLECTIVE", help="Default: barrier bcast reduce allreduce.")
+    ] = None,
     sizes: Sizes = "8:16M:4",
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON too.")] = None,
     picture: Annotated[
@@ -47,24 +49,27 @@ def bench(
         str,
         typer.Option("--spread", metavar="X,Y", help="Largest delays, as multiples of a balanced call (random: of a message)."),
     ] = "",
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of random delays and places.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of random delays and places.")] = 1,
     permute: Annotated[bool, typer.Option("--permute", help="Another rank is late from call to call.")] = False,
     replay: Annotated[
         Path | None, typer.Option("--replay", metavar="DIR", help="Ranks arrive as in this profile (stretto profile --trace).")
     ] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Without Stretto: the MPI library alone.")] = False,
-    mode: Annotated[str, typer.Option("--mode", help="single, batch, or auto.")] = "auto",
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="How samples are taken: single, batch, or auto.")] = "auto",
     budget: Budget = 200,
-    root: Annotated[int, typer.Option("--root", min=0, help="Root of rooted collectives.")] = 0,
+    root: Annotated[int, typer.Option("--root", metavar="RANK", min=0, help="Root of rooted collectives.")] = 0,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Leave the ranks where the launcher puts them.")] = False,
     arena: Arena = None,
     mpi: MpiOption = None,
     library: LibraryOption = None,
     mpi_library: MpiLibrary = None,
 ) -> None:
-    """Measure collectives, Stretto's against the MPI library's own: stretto bench allreduce -- mpirun -n 4.
+    """Time collectives against the MPI library's own.
 
-    The launcher's command ends before the program, which Stretto brings. All ranks run on one node.
+    stretto bench allreduce -- mpirun -n 4
+
+    The launcher's command ends before the program, which Stretto brings. Ranks may come late: --arrival, --replay. All run on
+    one node.
     """
     command = command_after_dashes(context, None, "bench")
     _check_picture(picture)
@@ -195,10 +200,13 @@ def _finish(results: Results, printed: list[str], output: Path | None, picture: 
 def tune(
     context: typer.Context,
     collectives: Annotated[
-        list[str] | None, typer.Argument(help="Such as allreduce bcast; with --explain: one, and a size.")
+        list[str] | None,
+        typer.Argument(metavar="COLLECTIVE", help="Such as allreduce bcast. Default: all. With --explain: one, and a size."),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Tell what will run and why: --explain allreduce 64K.")] = False,
-    ranks: Annotated[int, typer.Option("-n", "--ranks", min=0, help="With --explain: ranks on this node (0: one per CPU).")] = 0,
+    ranks: Annotated[
+        int, typer.Option("-n", "--ranks", metavar="N", min=0, help="With --explain: ranks on this node (0: one per CPU).")
+    ] = 0,
     sizes: Sizes = "8:16M:2",
     budget: Budget = 300,
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write the rules there.")] = None,
@@ -211,7 +219,9 @@ def tune(
     library: LibraryOption = None,
     mpi_library: MpiLibrary = None,
 ) -> None:
-    """Measure every algorithm, and the MPI library's own, and choose by that from now on: stretto tune -- mpirun -n 4.
+    """Measure all algorithms here, and choose by that from now on.
+
+    stretto tune -- mpirun -n 4
 
     The launcher's command ends before the program, which Stretto brings. Tune once for each number of ranks that matters.
     """

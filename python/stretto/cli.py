@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from stretto.cli_options import (
     OrderOption,
     Stray,
     Switch,
+    WithLauncher,
     check_writable,
     command_after_dashes,
     dashes_missing,
@@ -33,6 +36,8 @@ from stretto.machine import examine
 
 app = typer.Typer(
     add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 100},
     pretty_exceptions_enable=False,
     help="Speeds up the collectives of unmodified MPI programs and shows where their communication time goes.",
 )
@@ -67,7 +72,7 @@ def _report(result: session.Result, summary: Path | None) -> None:
     write_json(summary, result.as_json())
 
 
-@app.command()
+@app.command(cls=WithLauncher)
 def run(
     context: typer.Context,
     stray: Stray = None,
@@ -79,7 +84,9 @@ def run(
     arena: ArenaOption = None,
     order: OrderOption = None,
 ) -> None:
-    """Run an MPI command under Stretto: stretto run -- mpirun -n 4 PROGRAM.
+    """Run an MPI command under Stretto; a summary at the end.
+
+    stretto run -- mpirun -n 4 PROGRAM
 
     The launcher is mpirun, mpiexec or srun, of Open MPI, MPICH, Intel MPI or Slurm. The exit code is the launcher's.
     """
@@ -96,11 +103,11 @@ def run(
     raise typer.Exit(result.outcome.exit_code)
 
 
-@app.command()
+@app.command(cls=WithLauncher)
 def compare(
     context: typer.Context,
     stray: Stray = None,
-    repeats: Annotated[int, typer.Option("-n", "--repeats", min=1, help="Runs of each kind.")] = 3,
+    repeats: Annotated[int, typer.Option("-n", "--repeats", metavar="N", min=1, help="Runs of each kind.")] = 3,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the comparison as JSON too.")] = None,
     one_run: Annotated[
         bool, typer.Option("--one-run", help="One run in which Stretto and MPI take turns: for machines whose speed varies.")
@@ -111,7 +118,9 @@ def compare(
     arena: ArenaOption = None,
     order: OrderOption = None,
 ) -> None:
-    """Run an MPI command plainly and under Stretto in turn, and print both: stretto compare -- mpirun -n 4 PROGRAM.
+    """Run an MPI command plainly and under Stretto, and compare.
+
+    stretto compare -n 5 -- mpirun -n 4 PROGRAM
 
     The plain runs are observed (as by run --accelerate off), so that their time in communication is known.
     """
@@ -151,6 +160,11 @@ def _compare_in_one_run(result: session.Result, output: Path | None) -> None:
     raise typer.Exit(code)
 
 
+_LAUNCHING = ("run", "compare", "profile", "bench", "tune")
+for name, command in {**profile_cli.COMMANDS, **bench_cli.COMMANDS}.items():
+    app.command(name, cls=WithLauncher if name in _LAUNCHING else None)(command)
+
+
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -158,7 +172,7 @@ def doctor(
         list[Path] | None, typer.Option("--prefix", metavar="FOLDER", help="Look for an MPI here too (repeat freely).")
     ] = None,
 ) -> None:
-    """Tell what this machine offers to Stretto, and what to do about what is missing."""
+    """What this machine offers, and what to do about what is missing."""
     findings = examine(prefix or [])
     if as_json:
         print(json.dumps({"schema": 1, "findings": [one.as_json() for one in findings]}, indent=2))
@@ -168,13 +182,16 @@ def doctor(
 
 @app.command("settings")
 def show_settings() -> None:
-    """Print the environment variables that Stretto reads."""
+    """The environment variables that Stretto reads."""
     report.print_settings(preload.settings(), sys.stdout)
 
 
-_LAUNCHING = ("run", "compare", "profile", "bench", "tune")
-for name, command in {**profile_cli.COMMANDS, **bench_cli.COMMANDS}.items():
-    app.command(name)(command)
+def _drop_output() -> None:
+    """What is not written yet has nowhere to go: no second error when Python ends."""
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -185,10 +202,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if own and own[0] in _LAUNCHING and dashes == len(words) and not {"--help", "--explain"} & set(own):
             raise dashes_missing(own[0])
-        return int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
+        code = int(app(args=own, obj=command, prog_name="stretto", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except StrettoError as error:
         report.say(str(error))
         return error.exit_code
+    except (KeyboardInterrupt, typer.Abort):
+        return 128 + signal.SIGINT
+    except OSError as error:  # standard output is on a full disk, or is a pipe that nobody reads any more
+        _drop_output()
+        if not isinstance(error, BrokenPipeError):
+            report.say(f"{error.filename or 'standard output'}: {error.strerror or error}")
+        return 1
     except Exception as error:
         # A wrong option or value: typer's own exceptions, which have no common public base class.
         explain = getattr(error, "format_message", None)

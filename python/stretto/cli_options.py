@@ -8,8 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from stretto.errors import StrettoError
+
+
+class WithLauncher(TyperCommand):
+    """Its usage ends with the launcher's command, which main() takes off before."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [*(piece for piece in super().collect_usage_pieces(ctx) if "LAUNCHER" not in piece), "--", "LAUNCHER", "..."]
 
 
 class Switch(str, Enum):
@@ -51,7 +59,7 @@ ArenaOption = Annotated[
     bool | None,
     typer.Option("--arena/--no-arena", help="Large blocks of memory come from an arena that peers read in place."),
 ]
-Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="-- LAUNCHER ...")]
+Stray = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="LAUNCHER")]
 
 
 def command_after_dashes(context: typer.Context, stray: list[str] | None, name: str) -> list[str]:

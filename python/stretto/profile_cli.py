@@ -26,7 +26,12 @@ def profile(
     context: typer.Context,
     stray: Stray = None,
     trace: Annotated[bool, typer.Option("--trace", help="Record every call, not only sums and a sample.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="DIR", help="The profile's folder.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="The profile's folder. Default: stretto-profile-1, or the next free number."
+        ),
+    ] = None,
     iterations: Iterations = "",
     iteration_calls: Annotated[
         int,
@@ -39,16 +44,19 @@ def profile(
     ] = 0,
     accelerate: Annotated[Switch, typer.Option("--accelerate", help="on: profile Stretto's own collectives.")] = Switch.off,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="MIB", help="No rank's trace grows beyond this (512).")
+        int | None, typer.Option("--limit", min=1, metavar="MIB", help="No rank's trace grows beyond this. Default: 512.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the rewritten command and do not run it.")] = False,
     mpi: MpiOption = None,
     library: LibraryOption = None,
     order: OrderOption = None,
 ) -> None:
-    """Profile an MPI command's communication: stretto profile -- mpirun -n 4 PROGRAM.
+    """Record an MPI command's communication; a verdict at the end.
 
-    The MPI library works as always; what it does is recorded. stretto report DIR shows it. The exit code is the launcher's.
+    stretto profile --trace -- mpirun -n 4 PROGRAM
+
+    Nothing is accelerated: the MPI library works as always. stretto report DIR shows what was recorded. The exit code is the
+    launcher's.
     """
     command = command_after_dashes(context, stray, "profile")
     options = profiling.Options(trace, iterations, iteration_calls, limit)
@@ -100,7 +108,7 @@ def _relative(folder: Path) -> str:
 @contextlib.contextmanager
 def _progress(folder: Path, what: str, bytes_per_second: int) -> Iterator[Callable[[float], None] | None]:
     """A bar on standard error that is told the share done; None where the work is short or nobody looks."""
-    waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace")) if folder.is_dir() else 0
+    waiting = sum(path.stat().st_size for path in folder.glob("rank-*.trace") if path.is_file()) if folder.is_dir() else 0
     if waiting < bytes_per_second or not sys.stderr.isatty():
         yield None
         return
@@ -127,7 +135,7 @@ def show(
     folder: Folder,
     other: Annotated[
         Path | None,
-        typer.Argument(metavar="[OTHER]", help="Another run's folder, to be compared with the first.", show_default=False),
+        typer.Argument(metavar="OTHER", help="Another run's folder, to be compared with the first.", show_default=False),
     ] = None,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Where the HTML page goes, if not to DIR/report.html.")
@@ -135,7 +143,10 @@ def show(
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures as JSON too.")] = None,
     browse: Annotated[bool, typer.Option("--open", help="Open the HTML page in the browser.")] = False,
 ) -> None:
-    """Show a profile: one page here, and one HTML file with the figures that opens anywhere. With two folders: what differs."""
+    """Show a profile: one page here, one HTML file with the figures.
+
+    The HTML file opens offline, anywhere. With two folders: what differs.
+    """
     from stretto.profile_report import as_json, page, terminal
 
     _check_folder(folder)
@@ -171,7 +182,7 @@ def top(
     every: Annotated[float, typer.Option("--every", min=0.2, metavar="SECONDS", help="How often it is drawn anew.")] = 2.0,
     times: Annotated[int, typer.Option("--times", min=0, metavar="N", help="End after N pictures; 0: with the job.")] = 0,
 ) -> None:
-    """Watch a running profile: rates, sizes, waiting and late ranks, drawn anew every two seconds.
+    """A running profile's rates, sizes and late ranks, drawn anew.
 
     Without JOB: the one job that runs under Stretto on this machine. Ctrl-C ends it; the job goes on.
     """
@@ -215,7 +226,9 @@ def dump(
         str, typer.Argument(metavar="JOB", help="A profile folder, a job's identity, or the pid of its launcher.")
     ] = "",
 ) -> None:
-    """Tell where the ranks of a running or hung job are: which call each is in, and who has not come to which collective.
+    """Where a running or hung job's ranks are, and whom they wait for.
+
+    Which call each rank is in, and who has not come to which collective; then the page of stretto report.
 
     Without JOB: the one job that runs under Stretto on this machine.
     """

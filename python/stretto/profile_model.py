@@ -182,8 +182,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "per_iteration": pl.Int64,
         "iterations": pl.Int64,
     },
-    # What Stretto did or would: by function and size. `outcome`: "taken over", "would be", "left: <reason>". `expected_gain`:
-    # seconds, over all ranks; of calls taken over, what they would have cost more. Null where nothing can be said.
+    # What Stretto did or would do, by function and size. `outcome`: "taken over", "would take over", "left: <reason>".
+    # `expected_gain`: seconds, over all ranks; of calls taken over, what they would have cost more. Null where it cannot be told.
     "takeover": {
         "function": pl.String,
         "upper": pl.Int64,

@@ -125,7 +125,7 @@ def is_profile(folder: Path) -> bool:
 def read_job(folder: Path) -> dict[str, Any]:
     """What job.json says; nothing where it is missing or unreadable."""
     try:
-        facts = json.loads((folder / JOB_FILE).read_bytes()[: 1 << 20])
+        facts = json.loads(job.read_bytes(folder / JOB_FILE, 1 << 20))
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}

@@ -9,13 +9,15 @@ from typing import TextIO
 from stretto.analysis import LIFE, Arrival, Collective, Summary
 from stretto.comparison import Comparison, TurnsTaken
 from stretto.machine import Finding
+from stretto.wording import clean
 
 _ARRIVALS = 3  # communicators whose arrivals are told
 _OTHER_FUNCTIONS = 5  # of those that are no collectives of the table, the slowest are named
 
 
 def say(message: str, file: TextIO | None = None) -> None:
-    print(f"stretto: {message}", file=file or sys.stderr, flush=True)
+    """One line, whatever names it holds."""
+    print(f"stretto: {clean(message)}", file=file or sys.stderr, flush=True)
 
 
 def seconds(value: float) -> str:

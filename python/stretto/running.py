@@ -85,7 +85,7 @@ def _descendants(root: int) -> set[int]:
     children: dict[int, list[int]] = {}
     for pid in _pids():
         try:
-            parent = int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+            parent = int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[1])
         except (OSError, IndexError, ValueError):
             continue
         children.setdefault(parent, []).append(pid)

@@ -285,9 +285,9 @@ def _buckets(text: str) -> pl.DataFrame:
 
 def _takeover() -> pl.DataFrame:
     cells = (
-        ("MPI_Allreduce", 8, "would be", 63_200, 48.8, 21.0),
+        ("MPI_Allreduce", 8, "would take over", 63_200, 48.8, 21.0),
         ("MPI_Allreduce", 1 << 26, "left: spans nodes", 2_720, 32.0, None),
-        ("MPI_Bcast", 4, "would be", 12_800, 9.6, 5.2),
+        ("MPI_Bcast", 4, "would take over", 12_800, 9.6, 5.2),
     )
     names = ("function", "upper", "outcome", "calls", "time", "expected_gain")
     return frame("takeover", [dict(zip(names, cell, strict=True)) for cell in cells])

@@ -12,21 +12,6 @@ from stretto.launchers import Style
 from stretto.rewrite import rewrite
 
 
-@pytest.fixture
-def launcher(tmp_path: Path) -> Path:
-    path = tmp_path / "mpirun"
-    path.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.0"\nexit 0\n')
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    path = tmp_path / "libstretto_ompi.so"
-    path.write_bytes(b"")
-    return path
-
-
 def dry_run(launcher: Path, library: Path, capsys: pytest.CaptureFixture[str], *options: str) -> str:
     assert main(["run", "--library", str(library), *options, "--dry-run", "--", str(launcher), "-n", "2", "a"]) == 0
     return capsys.readouterr().out

@@ -9,21 +9,6 @@ import pytest
 from stretto.cli import main
 
 
-@pytest.fixture
-def launcher(tmp_path: Path) -> Path:
-    path = tmp_path / "mpirun"
-    path.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.0"\nexit 0\n')
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    path = tmp_path / "libstretto_ompi.so"
-    path.write_bytes(b"")
-    return path
-
-
 @pytest.mark.parametrize("command", ["run", "profile"])
 @pytest.mark.parametrize("order", ["ranks", "domains", "arrival", ""])
 def test_the_ranks_are_told(command: str, order: str, launcher: Path, library: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""stretto profile, report, dump and export from outside, with a launcher made of shell and prepared traces."""
+"""stretto profile and dump from outside, with a launcher made of shell and prepared traces."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from records import example as record_example
@@ -52,13 +51,6 @@ def launcher(tmp_path: Path) -> Path:
     path.chmod(0o755)
     make_example(tmp_path / "traces", ranks=2, iterations=20)
     (tmp_path / "traces" / "job.json").unlink()
-    return path
-
-
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    path = tmp_path / "libpreload.so"
-    path.write_bytes(b"")
     return path
 
 
@@ -230,108 +222,6 @@ def test_a_launcher_that_cannot_start_leaves_a_folder_that_says_so(
     assert main(words(launcher, library)) == 126
     assert profiling.read_job(place / "stretto-profile-1")["exit_code"] == 126
     assert "cannot be started" in capfd.readouterr().err
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    make_example(tmp_path / "profile", ranks=3, iterations=12)
-    return tmp_path / "profile"
-
-
-def test_report(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["report", str(folder), "--json", str(tmp_path / "x.json")]) == 0
-    out, err = capfd.readouterr()
-    assert "mpirun -n 4 python train.py" in out
-    assert f"with figures: {folder / 'report.html'}" in out
-    assert err == ""
-    assert (folder / "report.html").read_text().startswith("<!doctype html>")
-    assert json.loads((tmp_path / "x.json").read_text())["world_size"] == 3
-    assert main(["report", str(folder), "--html", str(tmp_path / "y.html")]) == 0
-    assert (tmp_path / "y.html").is_file()
-
-
-@pytest.mark.parametrize("name", ["", "missing", "plain"])
-def test_report_of_no_profile(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "plain").write_text("x")
-    assert main(["report", str(tmp_path / name)]) == 2
-    err = capfd.readouterr().err
-    assert err.startswith("stretto: ")
-    assert err.count("\n") == 1
-
-
-def test_report_where_the_page_cannot_be_written(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "report.html").mkdir()
-    assert main(["report", str(folder)]) == 0
-    out, err = capfd.readouterr()
-    assert "Calls and time" in out
-    assert "--html FILE" in err
-    assert main(["report", str(folder), "--html", str(folder / "report.html")]) == 2
-
-
-def test_report_opens_no_browser_without_a_display(
-    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
-        monkeypatch.delenv(name, raising=False)
-    assert main(["report", str(folder), "--open"]) == 0
-    assert "no display here" in capfd.readouterr().err
-
-
-def test_export(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    target, line = tmp_path / "table", tmp_path / "line.json"
-    assert main(["export", str(folder), "--parquet", str(target), "--perfetto", str(line)]) == 0
-    rows = pl.read_parquet(target / "*.parquet")
-    reduces = rows.filter((pl.col("function") == "MPI_Allreduce") & ~pl.col("part"))
-    assert reduces.height == 3 * 12 * 6
-    assert reduces["comm"].unique().to_list() == ["MPI_COMM_WORLD"]
-    assert sorted(reduces.filter(pl.col("rank") == 1)["seq"].to_list()) == list(range(2, 2 + 12 * 6))
-    assert (rows["t_exit_ns"] >= rows["t_entry_ns"]).all()
-    small = reduces.filter(pl.col("bytes_sent") == 8)
-    assert small["op"].unique().to_list() == ["MPI_BAND"]
-    assert small["count"].unique().to_list() == [1]
-    assert small["location"].unique().to_list() == ["host"]
-    assert small["decline"].null_count() == 0
-    assert small["algorithm"].null_count() == small.height
-    events = json.loads(line.read_text())["traceEvents"]
-    assert len([one for one in events if one["ph"] == "X"]) == rows.filter(~pl.col("part")).height
-    assert {one["args"]["name"] for one in events if one["name"] == "process_name"} >= {"rank 0 on node0", "rank 2 on node1"}
-    capfd.readouterr()
-
-
-def test_small_sections_make_no_small_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for process in make_example(tmp_path / "profile", ranks=1, iterations=40):
-        process.block = 16
-        process.write(tmp_path / "profile")
-    assert main(["export", str(tmp_path / "profile"), "--parquet", str(tmp_path / "t")]) == 0
-    threads = pl.read_parquet(tmp_path / "t" / "*.parquet")["thread"].n_unique()
-    assert len(list((tmp_path / "t").iterdir())) == threads
-    assert "calls in" in capfd.readouterr().out
-
-
-def test_export_of_iterations(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", str(folder), "--parquet", str(tmp_path / "t"), "--iterations", "2:3"]) == 0
-    rows = pl.read_parquet(tmp_path / "t" / "*.parquet").filter(pl.col("function") == "MPI_Allreduce")
-    assert rows.height == 3 * 2 * 6
-    assert sorted(rows.filter(pl.col("rank") == 0)["seq"].to_list()) == list(range(2 + 2 * 6, 2 + 4 * 6))
-    for process in make_example(tmp_path / "other", ranks=1, iterations=3):
-        process.marks = []
-        process.write(tmp_path / "other")
-    capfd.readouterr()
-    assert main(["export", str(tmp_path / "other"), "--parquet", str(tmp_path / "t"), "--iterations", "2:3"]) == 2
-    assert "no iterations were marked" in capfd.readouterr().err
-    assert main(["export", str(folder)]) == 2
-    assert "--parquet" in capfd.readouterr().err
-
-
-def test_a_timeline_is_of_limited_size(
-    folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stretto.timeline.MOST", 50)
-    assert main(["export", str(folder), "--perfetto", str(tmp_path / "line.json")]) == 0
-    assert "the first of" in capfd.readouterr().out
-    slices = [one for one in json.loads((tmp_path / "line.json").read_text())["traceEvents"] if one["ph"] == "X"]
-    assert len(slices) == 50
-    assert [one["ts"] for one in slices] == sorted(one["ts"] for one in slices)
 
 
 # A launcher that waits, with a "rank" below it that has the variables in its environment.

@@ -14,6 +14,7 @@ import pytest
 import browser
 from profile_example import HOSTILE, LATE, example
 from stretto.profile_model import Profile
+from stretto.profile_report.markup import MOST_ROWS, folded_table, number
 from stretto.profile_report.page import html_page
 
 LAPTOP = (1366, 768)
@@ -138,6 +139,18 @@ def test_the_size_is_bounded_whatever_the_trace() -> None:
         )
     profile.problems = ["p" * 300] * 100_000
     assert len(html_page(profile).encode()) < 8_000_000
+
+
+def test_a_folded_table_says_what_it_leaves_out() -> None:
+    columns = (number("row"),)
+    whole = folded_table(columns, [(row,) for row in range(MOST_ROWS)], 16)
+    assert whole.count("<tr") == MOST_ROWS + 2
+    assert f"<summary>{MOST_ROWS - 16} more rows</summary>" in whole
+    cut = folded_table(columns, [(row,) for row in range(MOST_ROWS + 7)], 16, marks=[False] * 16 + [True])
+    assert cut.count("<tr") == MOST_ROWS + 2
+    assert cut.count('<tr class="noise">') == 1
+    assert f"<summary>{MOST_ROWS - 9} more rows, the first {MOST_ROWS - 16} here</summary>" in cut
+    assert "<details>" not in folded_table(columns, [(row,) for row in range(16)], 16)
 
 
 @needs_browser

@@ -18,7 +18,7 @@ from stretto.profile import say
 from stretto.profile.late import waited_for_since
 from stretto.profile.takeover import ratios
 from stretto.profile_model import Finding, Profile, Severity
-from test_profile import allreduces, profile, rows, world
+from synthetic_jobs import allreduces, profile, rows, world
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +62,34 @@ def test_the_late_rank_and_since_when(tmp_path: Path, nodes: int, since: int) ->
     assert late["last"] >= 2000 - since and late["caused"] == pytest.approx((2000 - since) * 3e-3, rel=0.02)
     assert [row["since"] for row in found.table("late").to_dicts() if row["rank"] != 2] == [None] * 3
     assert one.severity == (Severity.bad if share >= 0.1 else Severity.notable)
+
+
+@pytest.mark.parametrize("early", [1.2, 0.02])
+def test_one_long_wait(tmp_path: Path, early: float) -> None:
+    processes = world(4)
+    arrivals = balanced(2000, 4)
+    arrivals[700:] += 0.6
+    arrivals[700:, 1] += 0.6
+    arrivals[700, [0, 2, 3]] = arrivals[700, 1] - early
+    arrivals[701:, [0, 2, 3]] += 0.6
+    allreduces(processes, arrivals, 1e-5)
+    found = profile(tmp_path, processes, cpus={"node0": 4})
+    assert about(found, "Waiting for rank 1") is None, "it is not late as a rule"
+    one = about(found, "Waiting in one MPI_Allreduce")
+    if early < 1:
+        assert one is None
+        return
+    assert one is not None and one.figure == "invocations" and one.severity == Severity.notable
+    assert one.title == "Waiting in one MPI_Allreduce takes 9.0 % of the run time"
+    assert "number 700 on MPI_COMM_WORLD" in one.text and "rank 1 comes last, 1.2 s after the first" in one.text
+    assert "wait 3.6 s" in one.text and "rank 1" in one.advice
+
+
+def test_a_late_rank_is_not_told_twice(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, 1.0 + np.arange(8)[:, None] * 1.1 + [[0.0, 1.05]] * 8, 1e-5)
+    found = profile(tmp_path, processes)
+    assert about(found, "Waiting for rank 1 takes") is not None and about(found, "Waiting in one") is None
 
 
 def test_a_rank_that_was_late_and_is_no_more_is_not_blamed(tmp_path: Path) -> None:
@@ -169,7 +197,7 @@ def test_what_stretto_would_take_over(tmp_path: Path) -> None:
     found = profile(tmp_path, processes)
     (row,) = found.table("takeover").to_dicts()
     ratio, _ = ratios("Open MPI v5.0.11").at("allreduce", 16384)
-    assert (row["outcome"], row["calls"], 0 < ratio < 1) == ("would be", 2000, True)
+    assert (row["outcome"], row["calls"], 0 < ratio < 1) == ("would take over", 2000, True)
     assert row["expected_gain"] == pytest.approx(2.0 * (1 - ratio), rel=1e-3)
     one = about(found, "Stretto would save about")
     assert one is not None and say.percent(2.0 * (1 - ratio) / 20) in one.title
@@ -200,7 +228,9 @@ def test_what_stretto_left_and_took_over(tmp_path: Path) -> None:
     assert rows(found.table("sizes"), stretto="flat")[0]["calls"] == 200
 
 
-@pytest.mark.parametrize(("accelerate", "outcome"), [(False, "would be"), (None, "would be"), (True, "left: not joined")])
+@pytest.mark.parametrize(
+    ("accelerate", "outcome"), [(False, "would take over"), (None, "would take over"), (True, "left: not joined")]
+)
 def test_ranks_that_did_not_join_because_a_profile_changes_nothing(tmp_path: Path, accelerate: bool | None, outcome: str) -> None:
     processes = world(2)
     allreduces(processes, balanced(10, 2), 1e-4, outcome=128 + writer.REASONS.index("not joined"))

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from stretto.benchmark.model import LIBRARY, PROGRAM, Point, Results
 from stretto.benchmark.tables import pattern, setup_line
-from stretto.profile_report.svg import Drawing, Scale, bottom_axis, exact, left_axis, legend, logarithmic, safe
+from stretto.profile_report.svg import Drawing, Scale, bottom_axis, exact, left_axis, legend, logarithmic, safe, stacked
 from stretto.wording import digits, duration, percent, short_size, size, tick
 
 WIDE = 860.0
 _LEFT, _RIGHT = 76.0, WIDE - 14
-_GAP = 26.0
 _SIDES = {PROGRAM: ("stretto", "Stretto"), LIBRARY: ("mpi", "MPI library")}
 _SHADES = ("shade0", "shade1", "shade2", "shade3", "shade4", "shade5")
 STYLE = """
@@ -162,15 +161,7 @@ def as_svg(results: Results) -> str:
     parts = drawings(results)
     if not parts:
         return ""
-    height = sum(one.height + _GAP for one in parts) + 40
-    inner, at = [], 40.0
-    for one in parts:
-        inner.append(f'<g transform="translate(20 {at:.0f})">{one.render()}</g>')
-        at += one.height + _GAP
-    said = f'<text x="20" y="24" class="note">{safe(setup_line(results.setup).removeprefix("# "))}</text>'
-    size_ = f'viewBox="0 0 {WIDE + 40:.0f} {height:.0f}" width="{WIDE + 40:.0f}" height="{height:.0f}"'
-    page = f'<rect class="page" width="{WIDE + 40:.0f}" height="{height:.0f}"/>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size_}><style>{STYLE}</style>{page}{said}{"".join(inner)}</svg>\n'
+    return stacked(parts, setup_line(results.setup).removeprefix("# "), STYLE)
 
 
 def as_html(results: Results, lines: Sequence[str]) -> str:

@@ -12,11 +12,12 @@ from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
 
+REST = 0.0005  # of the run time, from which on it is told
 LATE_SHARE = 0.5  # of the waiting in a collective, from which on one rank or node is to blame
 LATE_TIME = 0.005  # of the run time, that this waiting takes at least
+ONCE = 0.05  # of the run time, that waiting in one collective takes at least, to be told
 SLOW = 3.0  # times what the neighbouring sizes let expect
 SLOW_INVOCATIONS = 10  # of a size, for its time to be known
-CONTROL_CALLS = 20  # control messages that make a job one that ought to reduce gradients
 POLLING = 0.05  # of the run time
 CONTROL_CALLS = 20  # of a rank: fewer are no negotiation, but what a program says once
 CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
@@ -64,7 +65,8 @@ def shares(seen: View) -> list[Said]:
     rest = max(0.0, seen.library_time - waiting - transfer)
     parts = (say.percent(seen.share(waiting)), say.percent(seen.share(transfer)))
     title = f"Waiting for late ranks takes {parts[0]} of the run time, transfer {parts[1]}"
-    text = f"All calls together take {whole}; {say.percent(seen.share(rest))} is not in collectives or could not be divided."
+    others = f"; {say.percent(seen.share(rest))} is not in collectives or could not be divided"
+    text = f"All calls together take {whole}{others if seen.share(rest) >= REST else ''}."
     advice = ""
     if seen.share(waiting + transfer) >= NOTABLE:
         advice = (
@@ -104,7 +106,7 @@ def late_rank(seen: View) -> list[Said]:
 
 def _blamed(seen: View) -> list[tuple[int, float, str, str, int, int, float, float]]:
     """Rank, seconds caused, function, communicator, last, invocations, behind, since: of ranks late beyond the clock error."""
-    noisy = _noisy(seen)
+    noisy, once = _noisy(seen), _once(seen)
     waiting = {(one.library, one.communicator, one.function): one.waiting for one in seen.splits}
     columns = ("library", "communicator", "function", "rank", "invocations", "last", "behind", "caused", "since")
     totals: dict[tuple[str, str, str], float] = {}
@@ -114,17 +116,44 @@ def _blamed(seen: View) -> list[tuple[int, float, str, str, int, int, float, flo
     found = []
     for library, communicator, function, rank, invocations, last, behind, caused, since in rows:
         key = (library, communicator, function)
-        if since is None or totals[key] <= 0 or key in noisy or behind <= 0:
+        if since is None or totals[key] <= 0 or key in noisy or behind <= 0 or (*key, rank) in once:
             continue
         seconds = waiting.get(key, 0.0) * caused / totals[key]
         found.append((rank, seconds, function, communicator, last, invocations, behind, since))
     return found
 
 
+def _once(seen: View) -> set[tuple[str, str, str, int]]:
+    """Library, communicator, function and rank where half or more of what the rank causes is in one invocation."""
+    keys = ["library", "communicator", "function"]
+    worst = seen.table("invocations").group_by(*keys, pl.col("last_rank").alias("rank")).agg(pl.col("waiting").max())
+    both = seen.table("late").join(worst, on=[*keys, "rank"])
+    return set(both.filter(pl.col("waiting") >= 0.5 * pl.col("caused")).select(*keys, "rank").iter_rows())
+
+
 def _noisy(seen: View) -> set[tuple[str, str, str]]:
     """Library, communicator and function of what cannot be told from the clocks' error."""
     rows = seen.table("arrival").filter((pl.col("scope") == "cluster") & pl.col("in_noise"))
     return set(rows.select("library", "communicator", "function").iter_rows())
+
+
+def long_wait(seen: View) -> list[Said]:
+    """One collective in which much of the run's waiting is, for a rank that is not late as a rule."""
+    blamed = {(one[2], one[3], one[0]) for one in _blamed(seen)}
+    columns = ("library", "communicator", "function", "sequence", "at", "omega", "last_rank", "waiting")
+    worst = seen.table("invocations").sort("waiting", descending=True).select(columns).head(1)
+    for library, communicator, function, sequence, at, omega, rank, seconds in worst.iter_rows():
+        noisy = (library, communicator, function) in _noisy(seen)
+        if seen.share(seconds) < ONCE or noisy or (function, communicator, rank) in blamed:
+            return []
+        title = f"Waiting in one {function} takes {say.percent(seen.share(seconds))} of the run time"
+        text = (
+            f"It is number {sequence} on {communicator}, {say.seconds(at)} after the start: rank {rank} comes last,"
+            f" {say.seconds(omega)} after the first; all ranks together wait {say.seconds(seconds)}."
+        )
+        advice = f"See what rank {rank} does alone before: reading input, preparing data. Share it out, or let the others go on."
+        return [Said(seconds, Finding(seen.severity(seconds), title, text, advice, "invocations"))]
+    return []
 
 
 def late_node(seen: View) -> list[Said]:
@@ -266,7 +295,7 @@ def accelerated(seen: View) -> list[Said]:
 
 def would_accelerate(seen: View) -> list[Said]:
     """What Stretto would take over."""
-    rows = seen.table("takeover").filter(pl.col("outcome") == "would be")
+    rows = seen.table("takeover").filter(pl.col("outcome") == "would take over")
     gain = float(rows["expected_gain"].sum() or 0.0) if rows.height else 0.0
     if seen.share(gain) < NOTABLE / 10:
         return []
@@ -335,6 +364,7 @@ RULES: tuple[Callable[[View], list[Said]], ...] = (
     stopped,
     shares,
     late_rank,
+    long_wait,
     late_node,
     oversubscribed,
     slow_sizes,

@@ -16,6 +16,7 @@ import numpy as np
 
 from stretto import trace as traces
 from stretto.errors import StrettoError
+from stretto.job import read_bytes
 from stretto.profile.clocks import Timeline, timelines
 from stretto.trace import Trace
 from stretto.trace_layout import MODES, NONE16, STAGES
@@ -161,8 +162,7 @@ def _read_all(folder: Path, problems: list[str]) -> list[Trace]:
 def _facts(folder: Path, problems: list[str]) -> dict[str, Any]:
     path = folder / "job.json"
     try:
-        with path.open("rb") as file:
-            facts = json.loads(file.read(_JOB_BYTES))
+        facts = json.loads(read_bytes(path, _JOB_BYTES))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:

@@ -51,7 +51,7 @@ class Ratios:
 
 def ratios(version: str) -> Ratios:
     """For the MPI whose version text this is."""
-    text = (resources.files("stretto") / "data" / "takeover.json").read_text()
+    text = (resources.files("stretto") / "data" / "takeover.json").read_text(encoding="utf-8")
     mpi = "openmpi" if "Open MPI" in version else "mpich" if "MPICH" in version else ""
     return Ratios(json.loads(text)["rows"], mpi)
 
@@ -100,7 +100,7 @@ def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:
         return "left: single rank"
     if group.nodes > 1:
         return "left: several nodes"
-    return "left: buffers on a device" if location == "device" else "would be"
+    return "left: buffers on a device" if location == "device" else "would take over"
 
 
 def _gain(what: str, function: str, upper: int, sums: tuple[int, float], known: Transfer | None, ratios_: Ratios) -> float:

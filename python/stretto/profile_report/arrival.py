@@ -6,8 +6,8 @@ import polars as pl
 
 from stretto.profile_model import Profile
 from stretto.profile_report import arrival_figures, views
-from stretto.profile_report.markup import Html, Section, bar, details, figure, heading, note, number, table, text
-from stretto.profile_report.sections import missing
+from stretto.profile_report.markup import Html, Section, bar, details, figure, folded_table, heading, note, number, text
+from stretto.profile_report.sections import absent, missing
 from stretto.wording import count, duration, factor, percent, plural
 
 _CLASSES = {"small": 0, "medium": 1, "large": 2, "none": 3}
@@ -25,7 +25,7 @@ _DEFINITIONS = (
 def arrival(profile: Profile) -> Section:
     rows = profile.table("arrival").to_dicts()
     if not rows:
-        return Section("arrival", "Arrival", missing(profile, "arrival"))
+        return absent(profile, "arrival", "Arrival", "arrival")
     parts: list[str] = [note(_DEFINITIONS), _waiting(profile)]
     for scope, title, after in _SCOPES:
         mine = [row for row in rows if row["scope"] == scope]
@@ -84,10 +84,7 @@ def _table(rows: list[views.Row]) -> Html:
             )
         )
     marks = [bool(row["in_noise"]) for row in rows]
-    first = table(columns, shown[:20], marks=marks[:20])
-    if len(shown) <= 20:
-        return first
-    return Html(first + details(plural(len(shown) - 20, "more row"), table(columns, shown[20:300], marks=marks[20:300])))
+    return folded_table(columns, shown, 20, marks=marks)
 
 
 def waiting_rows(profile: Profile, most: int) -> list[views.Row]:
@@ -140,8 +137,7 @@ def _late(profile: Profile) -> str:
         for row in rows
     ]
     caption = "Being last by a hair happens to every rank: what counts is how long the others waited for it."
-    more = details(plural(len(shown) - 6, "more row"), table(columns, shown[6:])) if len(shown) > 6 else ""
-    return title + table(columns, shown[:6], caption) + more
+    return title + folded_table(columns, shown, 6, caption)
 
 
 def since(value: float | None) -> str:

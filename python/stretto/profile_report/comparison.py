@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TextIO
 
 from stretto.profile.comparison import Comparison, Figure
-from stretto.profile_report.terminal import heading, line, table, write
+from stretto.profile_report.console import heading, line, table, write
 from stretto.wording import NONE, bin_name, count, duration, factor, rank_list
 
 if TYPE_CHECKING:

@@ -79,7 +79,8 @@ def histogram(library: str, function: str, rows: Sequence[views.Row], bins: Sequ
         if upper == 0:
             drawing.text((number + 0.5) * width - 8, 241, "none", "tick", "start")
         elif len(bins) <= 9 or (upper.bit_length() % 4 == 1 and (bins[0] or (number + 0.5) * width > 48)):
-            drawing.text((number + 0.5) * width, 241, size(upper), "tick", "middle")
+            half = LETTER * len(size(upper)) / 2
+            drawing.text(min((number + 0.5) * width, HALF - half), 241, size(upper), "tick", "middle")
     drawing.text(HALF, 259, "bytes per call, up to", "label", "end")
     return drawing.render()
 

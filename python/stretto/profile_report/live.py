@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TextIO
 
-from stretto.profile_report.terminal import heading, line, table, write
+from stretto.profile_report.console import heading, line, table, write
 from stretto.wording import duration, plural, rank_list
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from stretto.profile_report.svg import safe
-from stretto.wording import NONE
+from stretto.wording import NONE, plural
+
+MOST_ROWS = 500  # of a table in the page, folded ones included
 
 
 class Html(str):
@@ -60,6 +62,17 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[object]], caption: 
     return Html(f'<div class="scroll"><table>{said}<thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>')
 
 
+def folded_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[object]], first: int, caption: str = "", marks: Sequence[bool] = ()
+) -> Html:
+    """A table whose rows after the `first` are folded away; what is beyond MOST_ROWS is left out, and the fold says so."""
+    shown = table(columns, rows[:first], caption, marks[:first])
+    if len(rows) <= first:
+        return shown
+    said = plural(len(rows) - first, "more row") + (f", the first {MOST_ROWS - first} here" if len(rows) > MOST_ROWS else "")
+    return Html(shown + details(said, table(columns, rows[first:MOST_ROWS], marks=marks[first:MOST_ROWS])))
+
+
 def _kind(column: Column) -> str:
     return ' class="n"' if column.number else ""
 
@@ -99,6 +112,7 @@ class Section:
     name: str  # of its anchor
     title: str
     content: str
+    empty: bool = False  # nothing but the reason why
 
     def render(self) -> str:
         heading = f'<h2 id="{self.name}-h">{safe(self.title)}</h2>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 
 from stretto import __version__
@@ -67,7 +68,9 @@ def html_page(profile: Profile) -> str:
         sections.ranks(profile),
         sections.problems(profile),
     ]
-    style = resources.files("stretto.profile_report").joinpath("page.css").read_text()
+    bare = [one for one in found if one.empty]
+    found = [one for one in found if not one.empty] + ([sections.without_data(bare)] if bare else [])
+    style = resources.files("stretto.profile_report").joinpath("page.css").read_text(encoding="utf-8")
     body = _header(profile) + _verdict(profile) + _numbers(profile) + "".join(one.render() for one in found)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -125,11 +128,16 @@ def _verdict(profile: Profile) -> str:
 def _finding(one: Finding) -> str:
     place = _PLACES.get(one.figure)
     link = f' <a class="see" href="#{place}">see {safe(_TITLES[place])}</a>' if place else ""
-    advice = f'<p class="advice">{safe(one.advice)}</p>' if one.advice else ""
+    advice = f'<p class="advice">{_with_code(one.advice)}</p>' if one.advice else ""
     return (
         f'<li class="{one.severity.value}"><p class="severity">{_SEVERITY[one.severity]}</p><div><h3>{safe(one.title)}</h3>'
         f"<p>{safe(one.text)}{link}</p>{advice}</div></li>"
     )
+
+
+def _with_code(said: str) -> str:
+    """`Commands` set as such."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", safe(said))
 
 
 def key_numbers(profile: Profile) -> list[tuple[str, str, str]]:

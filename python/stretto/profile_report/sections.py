@@ -12,6 +12,7 @@ from stretto.profile_report.markup import (
     bar,
     details,
     figure,
+    folded_table,
     heading,
     note,
     number,
@@ -30,10 +31,21 @@ def missing(profile: Profile, name: str) -> Html:
     return note(f"Unavailable: {reason}." if reason else f"None: {_NOTHING}.", "none")
 
 
+def absent(profile: Profile, name: str, title: str, table: str) -> Section:
+    """A section whose table has no rows."""
+    return Section(name, title, missing(profile, table), True)
+
+
+def without_data(found: Sequence[Section]) -> Section:
+    """The sections that have nothing to show, in one."""
+    parts = (f'<h3 id="{one.name}">{one.title}</h3>{one.content}' for one in found)
+    return Section("without-data", "Without data", "".join(parts))
+
+
 def time(profile: Profile) -> Section:
     rows = views.function_rows(profile)
     if not rows:
-        return Section("time", "Calls and time", missing(profile, "functions"))
+        return absent(profile, "time", "Calls and time", "functions")
     parts = [_function_table(rows), figure(figures.rank_shares(profile, rows), _RANK_CAPTION, "after thesis Fig. 3.6")]
     return Section("time", "Calls and time", "".join(parts))
 
@@ -79,16 +91,13 @@ def _function_table(rows: Sequence[views.Row]) -> Html:
         "Functions by library, the longest first. Time and bytes are summed over ranks; the thin line in a bar of shares spans "
         'the ranks. <span class="after">after thesis Fig. 3.1–3.6, Table 3.1</span>'
     )
-    drawn = table(columns, shown[:14], caption)
-    return Html(
-        drawn + (details(plural(len(shown) - 14, "more function"), table(columns, shown[14:])) if len(shown) > 14 else "")
-    )
+    return folded_table(columns, shown, 14, caption)
 
 
 def ranks(profile: Profile) -> Section:
     rows = profile.table("ranks").sort("rank", "library").to_dicts()
     if not rows:
-        return Section("ranks", "Ranks", missing(profile, "ranks"))
+        return absent(profile, "ranks", "Ranks", "ranks")
     columns = (
         number("rank"),
         text("library"),
@@ -136,7 +145,7 @@ def _clock_error(value: float | None) -> str:
 def queues(profile: Profile) -> Section:
     rows = profile.table("queues").to_dicts()
     if not rows:
-        return Section("queues", "Message queues", missing(profile, "queues"))
+        return absent(profile, "queues", "Message queues", "queues")
     shown = [
         (row["variable"], row["unit"], *(_plain(row[name]) for name in ("least", "mean", "most")), count(row["samples"]))
         for row in rows
@@ -223,13 +232,8 @@ def stretto(profile: Profile) -> Section:
             )
             for row in rows
         ]
-        more = details(plural(len(shown) - 16, "more row"), table(columns, shown[16:200])) if len(shown) > 16 else ""
-        content = [
-            table(
-                columns, shown[:16], "What Stretto did, would do under stretto run, or leaves to the library; summed over ranks."
-            ),
-            more,
-        ]
+        caption = "What Stretto did, would do under stretto run, or leaves to the library; summed over ranks."
+        content = [folded_table(columns, shown, 16, caption)]
     return Section("stretto", "Stretto's part", "".join(content) + _overhead(profile))
 
 

@@ -75,6 +75,18 @@ class Drawing:
         return f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size}>{said}{"".join(self._parts)}</svg>'
 
 
+def stacked(drawings: Sequence[Drawing], said: str, style: str) -> str:
+    """Drawings of one width, one below the other under a line of text, as a file of its own that looks the same everywhere."""
+    width, height = max(one.width for one in drawings) + 40, sum(one.height + 26 for one in drawings) + 40
+    parts, at = [], 40.0
+    for one in drawings:
+        parts.append(f'<g transform="translate(20 {at:.0f})">{one.render()}</g>')
+        at += one.height + 26
+    box = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    page = f'<rect class="page" width="{width:.0f}" height="{height:.0f}"/><text x="20" y="24" class="note">{safe(said)}</text>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><style>{style}</style>{page}{"".join(parts)}</svg>\n'
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """From values to pixels; `ticks` lie inside the range."""

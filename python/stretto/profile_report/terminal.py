@@ -1,10 +1,7 @@
-"""The terminal page: at most 100 columns, plain where it is piped, harmless whatever the job's names hold."""
+"""A profile as a page on the terminal."""
 
 from __future__ import annotations
 
-import io
-import shutil
-from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 import polars as pl
@@ -12,11 +9,11 @@ import polars as pl
 from stretto.profile_model import Finding, Profile, Severity
 from stretto.profile_report import views
 from stretto.profile_report.arrival import noise_note, since, waiting_rows
+from stretto.profile_report.console import heading, line, table, write
 from stretto.profile_report.page import key_numbers, subtitle
 from stretto.profile_report.svg import short
 from stretto.wording import (
     NONE,
-    bin_name,
     clean,
     count,
     digits,
@@ -32,12 +29,7 @@ from stretto.wording import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-WIDTH = 100
 _MARKS = {Severity.bad: ("■", "bold red"), Severity.notable: ("▲", "yellow"), Severity.fine: ("●", "green")}
-_PLAIN = str.maketrans(
-    {"µ": "u", "–": "-", "−": "-", "≤": "<=", "≈": "~", "Ω": "W", "Δ": "D", "α": "a", "■": "!", "▲": "*", "●": "-", "→": ">"}
-    | {"±": "+-", "…": ".", "·": "|", "█": "#", "×": "x"}
-)
 
 
 def print_page(profile: Profile, file: TextIO) -> None:
@@ -55,69 +47,6 @@ def print_short(profile: Profile, file: TextIO, more: str = "") -> None:
             line(console, more, "dim")
 
     write(file, draw)
-
-
-def write(file: TextIO, draw: Callable[[Console], None]) -> None:
-    """Draws into memory first: a terminal that knows no Unicode gets the nearest plain letters."""
-    from rich.console import Console
-
-    terminal = file.isatty()
-    width = min(shutil.get_terminal_size((WIDTH, 24)).columns if terminal else WIDTH, WIDTH)
-    page = io.StringIO()
-    drawn = Console(
-        file=page,
-        width=max(width, 60),
-        force_terminal=terminal,
-        color_system="auto" if terminal else None,
-        markup=False,
-        highlight=False,
-        emoji=False,
-    )
-    draw(drawn)
-    text = "\n".join(line.rstrip() for line in page.getvalue().splitlines()) + "\n"
-    encoding = file.encoding or "utf-8"
-    try:
-        text.encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        text = text.translate(_PLAIN).encode("ascii", "replace").decode()
-    file.write(text)
-    file.flush()
-
-
-def line(console: Console, text: str, style: str = "") -> None:
-    from rich.text import Text
-
-    console.print(Text(clean(text), style=style))
-
-
-def heading(console: Console, text: str, after: str = "") -> None:
-    from rich.text import Text
-
-    console.print()
-    console.print(Text.assemble((clean(text), "bold"), (f"  {after}" if after else "", "dim italic")))
-
-
-def table(
-    console: Console,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    dim: Sequence[bool] = (),
-    left: Sequence[int] = (0,),
-) -> None:
-    """`left`: columns of text; the others are numbers, aligned right."""
-    from rich.table import Table
-    from rich.text import Text
-
-    drawn = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False, show_header=any(columns))
-    for place, name in enumerate(columns):
-        is_text = place in left
-        drawn.add_column(name, justify="left" if is_text else "right", no_wrap=True, overflow="ellipsis" if name else "crop")
-    for number, row in enumerate(rows):
-        drawn.add_row(
-            *(Text(clean(NONE if cell is None else cell)) for cell in row),
-            style="dim" if number < len(dim) and dim[number] else "",
-        )
-    console.print(drawn)
 
 
 def _bar(share: float | None, width: int) -> str:
@@ -255,12 +184,7 @@ def _sizes(console: Console, profile: Profile) -> None:
     most = max(row["time"] or 0 for row in rows) or 1.0
     shown = [
         (
-            row["function"],
-            bin_name(row["upper"]),
-            row["datatype"] or NONE,
-            row["op"] or NONE,
-            NONE if row["location"] == "none" else row["location"],
-            row["use"] or NONE,
+            *views.size_words(row),
             count(row["calls"]),
             duration(row["time"]),
             _bar((row["time"] or 0) / most, 10),
@@ -304,7 +228,7 @@ def _crossing(console: Console, profile: Profile) -> None:
 
 
 def _communicators(console: Console, profile: Profile) -> None:
-    rows = profile.table("communicators").sort("time", descending=True).to_dicts()
+    rows, unused = views.communicator_rows(profile)
     if not rows:
         return
     heading(console, "Communicators")
@@ -320,8 +244,9 @@ def _communicators(console: Console, profile: Profile) -> None:
         for row in rows[:5]
     ]
     table(console, ("name", "ranks", "nodes", "calls", "bytes", "time"), shown)
-    if len(rows) > 5:
-        line(console, f"{plural(len(rows) - 5, 'more communicator')}", "dim")
+    if len(rows) > 5 or unused:
+        more = [plural(len(rows) - 5, "more communicator")] if len(rows) > 5 else []
+        line(console, " and ".join([*more, *([f"{count(unused)} without a call"] if unused else [])]), "dim")
 
 
 def _rest(console: Console, profile: Profile) -> None:

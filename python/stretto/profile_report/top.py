@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from stretto import live
 from stretto.profile import rates
-from stretto.profile_report.terminal import heading, line, table, write
+from stretto.profile_report.console import heading, line, table, write
 from stretto.wording import bin_name, count, duration, percent, rank_list, size
 
 if TYPE_CHECKING:

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from stretto.profile_model import Profile
 from stretto.profile_report import figures, views
-from stretto.profile_report.markup import Html, Section, bar, columns_of, details, figure, heading, number, paragraph, table, text
-from stretto.profile_report.sections import missing
-from stretto.wording import NONE, bin_name, count, duration, plural, size
+from stretto.profile_report.markup import (
+    Html,
+    Section,
+    bar,
+    columns_of,
+    figure,
+    folded_table,
+    heading,
+    note,
+    number,
+    paragraph,
+    table,
+    text,
+)
+from stretto.profile_report.sections import absent, missing
+from stretto.wording import NONE, count, duration, plural, size
 
 
 def sizes(profile: Profile) -> Section:
     found = views.histograms(profile)
     if not found:
-        return Section("sizes", "Message sizes", missing(profile, "sizes"))
+        return absent(profile, "sizes", "Message sizes", "sizes")
     bins = figures.size_bins([row["upper"] for _, _, rows in found for row in rows])
     drawings = "".join(figures.histogram(*one, bins) for one in found)
     caption = (
@@ -28,12 +41,7 @@ def _size_table(profile: Profile) -> Html:
     most = max((row["time"] or 0) for row in rows) or 1.0
     shown = [
         (
-            row["function"],
-            bin_name(row["upper"]),
-            row["datatype"] or NONE,
-            row["op"] or NONE,
-            NONE if row["location"] == "none" else row["location"],
-            row["use"] or NONE,
+            *views.size_words(row),
             count(row["calls"]),
             size(row["bytes"]),
             bar((row["time"] or 0) / most, duration(row["time"])),
@@ -51,10 +59,8 @@ def _size_table(profile: Profile) -> Html:
         number("bytes"),
         number("time"),
     )
-    first = table(
-        columns, shown[:12], Html('By datatype, operation and use. <span class="after">after thesis section 3.3</span>')
-    )
-    return Html(first + (details(plural(len(shown) - 12, "more row"), table(columns, shown[12:])) if len(shown) > 12 else ""))
+    caption = Html('By datatype, operation and use. <span class="after">after thesis section 3.3</span>')
+    return folded_table(columns, shown, 12, caption)
 
 
 def _buckets(profile: Profile) -> str:
@@ -86,7 +92,7 @@ def _buckets(profile: Profile) -> str:
 
 def partners(profile: Profile) -> Section:
     if not profile.table("partners").height:
-        return Section("partners", "Partners", missing(profile, "partners"))
+        return absent(profile, "partners", "Partners", "partners")
     found = views.matrix(profile)
     pair = columns_of(figures.partner_matrix(found, False), figures.partner_matrix(found, True))
     caption = (
@@ -103,7 +109,7 @@ def partners(profile: Profile) -> Section:
 def crossing(profile: Profile) -> Section:
     rows = views.crossing_rows(profile)
     if not rows:
-        return Section("crossing", "Between nodes", missing(profile, "crossing"))
+        return absent(profile, "crossing", "Between nodes", "crossing")
     shown = [
         (
             row["what"],
@@ -131,14 +137,13 @@ def crossing(profile: Profile) -> Section:
         "Stretto gave to MPI for other nodes. At least: what the pattern has to send between nodes, where the MPI library's own "
         "algorithm moved it. Estimate: the same with blocks taken for equal."
     )
-    more = details(plural(len(shown) - 16, "more row"), table(columns, shown[16:500])) if len(shown) > 16 else ""
-    return Section("crossing", "Between nodes", said + table(columns, shown[:16]) + more)
+    return Section("crossing", "Between nodes", said + folded_table(columns, shown, 16))
 
 
 def communicators(profile: Profile) -> Section:
-    rows = profile.table("communicators").sort("time", descending=True).to_dicts()
+    rows, unused = views.communicator_rows(profile)
     if not rows:
-        return Section("communicators", "Communicators", missing(profile, "communicators"))
+        return absent(profile, "communicators", "Communicators", "communicators")
     most = max((row["time"] or 0) for row in rows) or 1.0
     shown = [
         (
@@ -163,5 +168,5 @@ def communicators(profile: Profile) -> Section:
         number("time"),
         text("identity"),
     )
-    more = details(plural(len(shown) - 16, "more communicator"), table(columns, shown[16:500])) if len(shown) > 16 else ""
-    return Section("communicators", "Communicators", table(columns, shown[:16]) + more)
+    said = note(f"{plural(unused, 'more communicator')} without a call.") if unused else ""
+    return Section("communicators", "Communicators", folded_table(columns, shown, 16) + said)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from stretto.profile.sums import LIFE
 from stretto.profile_model import Profile
+from stretto.wording import NONE, bin_name
 
 _FEW = 8  # invocations; fewer make no figure over time
 MOST_RANKS = 64  # more are shown in blocks of ranks
@@ -73,7 +75,7 @@ def rank_numbers(profile: Profile) -> list[int]:
 
 
 def function_rows(profile: Profile) -> list[Row]:
-    """Per library and function, over ranks: calls and their least and most, time, its share of the run time."""
+    """Per library and function, over ranks: calls and their least and most, time, its share of the run time (if it is in it)."""
     table = _in_the_run(profile)
     if not table.height:
         return []
@@ -88,12 +90,14 @@ def function_rows(profile: Profile) -> list[Row]:
         ranks=pl.col("rank").n_unique(),
     )
     lower = pl.when(pl.col("ranks") < ranks).then(0)
+    outside = pl.col("function").str.contains(f"^{LIFE.pattern}$")
     return (
         grouped.with_columns(
             share=pl.col("spent") / whole if whole > 0 else pl.lit(None, pl.Float64),
             least_calls=lower.otherwise("least_calls"),
             least_share=lower.otherwise("least_share"),
         )
+        .with_columns(pl.when(~outside).then(pl.col("share", "least_share", "most_share")))
         .sort("library", "spent", "time", "function", descending=[False, True, True, False])
         .to_dicts()
     )
@@ -160,6 +164,12 @@ def size_rows(profile: Profile, most: int) -> list[Row]:
     return table.sort("time", *keys, descending=[True, *[False] * len(keys)]).head(most).to_dicts()
 
 
+def size_words(row: Row) -> tuple[str, ...]:
+    """What a row of size_rows() is about: function, bin, datatype, op, place of the buffers, use."""
+    where = NONE if row["location"] == "none" else row["location"]
+    return row["function"], bin_name(row["upper"]), row["datatype"] or NONE, row["op"] or NONE, where, row["use"] or NONE
+
+
 @dataclass(frozen=True, slots=True)
 class Matrix:
     parts: list[Block]
@@ -180,6 +190,13 @@ def matrix(profile: Profile) -> Matrix:
     np.add.at(calls, (source, target), known["calls"].to_numpy())
     np.add.at(sizes, (source, target), known["bytes"].to_numpy())
     return Matrix(parts, calls, sizes, int(table["calls"].sum() or 0) - int(known["calls"].sum() or 0))
+
+
+def communicator_rows(profile: Profile) -> tuple[list[Row], int]:
+    """The communicators that were used, those with most time first, and how many were not."""
+    table = profile.table("communicators").sort("time", "calls", "name", descending=[True, True, False])
+    used = table.filter(pl.col("calls") > 0)
+    return used.to_dicts(), table.height - used.height
 
 
 def crossing_rows(profile: Profile) -> list[Row]:

@@ -1,0 +1,100 @@
+"""Folders in which ranks are missing, dead, or have left what cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import trace_writer as writer
+from stretto.errors import StrettoError
+from stretto.profile import analyse
+from stretto.profile_model import TABLES
+from synthetic_jobs import allreduces, profile, world
+
+
+def test_states_of_ranks_that_did_not_end(tmp_path: Path) -> None:
+    processes = world(4)
+    for process in processes:
+        process.call("MPI_Barrier", 1.0, 1.1)
+    processes[1].stage, processes[2].stage, processes[3].stage = 1, 1, 1
+    processes[2].inside = {0: (writer.FUNCTIONS.index("MPI_Recv"), 1.5)}
+    processes[3].functions = (*writer.FUNCTIONS, "MPI_Abort")
+    processes[3].call("MPI_Abort", 2.0, 2.0)
+    found = profile(tmp_path, processes)
+    assert found.table("ranks")["state"].to_list() == [
+        "finished",
+        "no MPI_Finalize",
+        "no MPI_Finalize: ended in MPI_Recv",
+        "aborted",
+    ]
+    assert not found.complete and found.verdict[0].title == "3 ranks of 4 did not finish"
+
+
+def test_an_empty_folder_and_folders_without_traces(tmp_path: Path) -> None:
+    with pytest.raises(StrettoError, match="no traces here"):
+        analyse(tmp_path)
+    with pytest.raises(StrettoError):
+        analyse(tmp_path / "missing")
+    (tmp_path / "rank-1.trace").write_bytes(b"what is this")
+    with pytest.raises(StrettoError, match="none of its 1 traces can be read"):
+        analyse(tmp_path)
+
+
+def test_processes_that_never_were_ranks(tmp_path: Path) -> None:
+    found = profile(tmp_path, [writer.Process(rank=-1, size=0, stage=0)])
+    assert found.world_size == 0 and found.table("ranks").height == 0 and not found.complete
+    assert found.problems == ["1 processes that never got as far as the end of MPI_Init"]
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_used(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, [[1.0, 1.2]], 0.1)
+    profile(tmp_path, processes)
+    (tmp_path / "rank-9.trace").write_bytes(b"junk")
+    (tmp_path / "job.json").write_text("{")
+    found = analyse(tmp_path)
+    assert found.table("arrival").height == 2 and len(found.problems) == 2
+    assert (found.command, found.wall_seconds) == ("", 0.0)
+
+
+def test_the_second_trace_of_a_rank_is_left_out(tmp_path: Path) -> None:
+    processes = world(1)
+    processes[0].call("MPI_Barrier", [1.0, 2.0], [1.1, 2.1])
+    second = writer.Process(pid=5)
+    second.call("MPI_Barrier", 1.0, 1.1)
+    found = profile(tmp_path, [*processes, second])
+    assert found.table("ranks")["calls"].to_list() == [2] and "a second trace of rank 0" in found.problems[0]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_hostile_folders_end_in_a_profile_or_in_one_line(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("hostile")
+    writer.make_example(folder, ranks=2, iterations=8)
+    for path in sorted(folder.glob("*.trace")):
+        raw = bytearray(path.read_bytes())
+        for _ in range(data.draw(st.integers(0, 6))):
+            at = data.draw(st.integers(0, len(raw) // 64 - 1)) * 64 + 4 * data.draw(st.integers(0, 15))
+            value = data.draw(st.sampled_from([0, 1, 255, 65535, 1 << 31, (1 << 32) - 1]) | st.integers(0, (1 << 32) - 1))
+            raw[at : at + 4] = value.to_bytes(4, "little")
+        path.write_bytes(raw[: data.draw(st.integers(len(raw) // 2, len(raw)))])
+    if data.draw(st.booleans()):
+        (folder / "job.json").write_text(
+            json.dumps(
+                data.draw(
+                    st.dictionaries(
+                        st.sampled_from(["cpus", "command", "wall_seconds"]),
+                        st.none() | st.integers() | st.lists(st.text()) | st.dictionaries(st.just("node0"), st.integers()),
+                    )
+                )
+            )
+        )
+    try:
+        found = analyse(folder)
+    except StrettoError:
+        return
+    assert set(found.tables) == set(TABLES)
