@@ -11,15 +11,15 @@ class BcastAlongChain {
   BcastAlongChain(Cluster& cluster, const Request& request)
       : cluster_(cluster),
         request_(request),
-        chain_(cluster, cluster.place.node_of[request.root], request.root),
+        chain_(cluster, request.root),
         data_(static_cast<char*>(cluster.place.rank == request.root ? const_cast<void*>(request.input) : request.output)),
         slice_(chain_slice(request.bytes(), cluster.place.nodes)),
         count_(uint32_t((request.bytes() + slice_ - 1) / slice_)) {}
 
   Status run() {
-    for (uint32_t i = 0; i < chain_.first_slices(); ++i) STRETTO_TRY(expect(i));
+    for (uint32_t i = 0; i < Chain::window; ++i) STRETTO_TRY(expect(i));
     for (uint32_t i = 0; i < count_; ++i) {
-      if (chain_.carries(i)) STRETTO_TRY(pass_on(i));
+      if (chain_.carries()) STRETTO_TRY(pass_on(i));
       STRETTO_TRY(give_out(i));
     }
     return chain_.all_sent();
@@ -30,22 +30,22 @@ class BcastAlongChain {
   size_t bytes(uint32_t i) const { return std::min(slice_, request_.bytes() - i * slice_); }
 
   Status expect(uint32_t i) {
-    if (i >= count_ || chain_.is_head() || !chain_.carries(i)) return Status::good();
-    return chain_.receive(chain_.carrier(chain_.before(), i), i, data(i), bytes(i));
+    if (i >= count_ || chain_.at_head() || !chain_.carries()) return Status::good();
+    return chain_.receive(chain_.before(), i, data(i), bytes(i));
   }
 
   Status pass_on(uint32_t i) {
-    if (!chain_.is_head()) STRETTO_TRY(chain_.received(i));
-    if (!chain_.is_tail()) {
+    if (!chain_.at_head()) STRETTO_TRY(chain_.received(i));
+    if (!chain_.at_tail()) {
       STRETTO_TRY(chain_.reusable(i));
-      STRETTO_TRY(chain_.send(chain_.carrier(chain_.after(), i), i, data(i), bytes(i)));
+      STRETTO_TRY(chain_.send(chain_.after(), i, data(i), bytes(i)));
     }
-    return expect(chain_.next(i));
+    return expect(i + Chain::window);
   }
 
   Status give_out(uint32_t i) {
     Request phase = request_;
-    phase.root = chain_.local_carrier(i);
+    phase.root = chain_.local_carrier();
     phase.count = bytes(i);
     phase.element = 1;
     phase.input = phase.output = data(i);

@@ -17,73 +17,56 @@ inline size_t chain_slice(size_t bytes, int nodes) {
   return std::clamp(size_t(best) / cache_line * cache_line, least, most);
 }
 
-// One rank's view of a chain: the nodes in their order, from `head` on and around. A slice is carried by one rank of each node.
+// One rank's view of a chain: the nodes in their order, from that of rank `head` on and around. One rank of each node carries its
+// slices: `head`, and the first of every other node. (That several take turns saves no time: each slice's phase in the node waits
+// for its carrier all the same.)
 class Chain {
  public:
-  static constexpr uint32_t window = 4;  // slices that a rank has on their way to it, and from it
+  static constexpr uint32_t window = 4;  // slices on their way to a carrier, and from it
   static_assert(3 * window <= Links::message_slots);
 
-  // sole: a rank of the head's node, which carries all slices there; on other nodes several ranks take turns.
-  Chain(Cluster& cluster, int head, int sole)
-      : links_(*cluster.links),
-        place_(cluster.place),
-        head_(head),
-        sole_(sole),
-        turns_(uint32_t(carriers(place_.node))) {}
+  Chain(Cluster& cluster, int head) : links_(*cluster.links), place_(cluster.place), head_(head) {}
 
-  bool is_head() const { return place_.node == head_; }
-  bool is_tail() const { return after() == head_; }
-  int after() const { return (place_.node + 1) % place_.nodes; }
-  int before() const { return (place_.node + place_.nodes - 1) % place_.nodes; }
+  bool at_head() const { return place_.node == place_.node_of[head_]; }
+  bool at_tail() const { return node_after() == place_.node_of[head_]; }
+  bool carries() const { return carrier(place_.node) == place_.rank; }
+  int local_carrier() const { return place_.local_of[carrier(place_.node)]; }
+  int after() const { return carrier(node_after()); }
+  int before() const { return carrier((place_.node + place_.nodes - 1) % place_.nodes); }
 
-  int carrier(int node, uint32_t i) const {
-    return node == head_ ? sole_ : place_.rank_at(node, int(i % uint32_t(carriers(node))));
-  }
-  int local_carrier(uint32_t i) const { return place_.local_of[carrier(place_.node, i)]; }
-  bool carries(uint32_t i) const { return carrier(place_.node, i) == place_.rank; }
+  // Slice i from another rank; it has come.
+  Status receive(int from, uint32_t i, void* data, size_t bytes) { return links_.start_receive(from, data, bytes, slot(i, 0)); }
+  Status received(uint32_t i) { return links_.finish(slot(i, 0)); }
 
-  // A carrier has a window of places for its slices: which one slice i has, and which slice has it next.
-  uint32_t at(uint32_t i) const { return i / turns_ % window; }
-  uint32_t next(uint32_t i) const { return i + window * turns_; }
-  uint32_t first_slices() const { return window * turns_; }
-
-  // Slice i from another rank.
-  Status receive(int from, uint32_t i, void* data, size_t bytes) {
-    return links_.start_receive(from, data, bytes, Links::slots + int(window + at(i)));
-  }
-  Status received(uint32_t i) { return links_.finish(Links::slots + int(window + at(i))); }
-
-  // The same of a slice that comes to a rank where the chain does not end; that rank has all slices.
+  // The same, beside those, of a result.
   Status receive_result(int from, uint32_t i, void* data, size_t bytes) {
-    return links_.start_receive(from, data, bytes, Links::slots + int(2 * window + i % window));
+    return links_.start_receive(from, data, bytes, slot(i, 1));
   }
-  Status result_received(uint32_t i) { return links_.finish(Links::slots + int(2 * window + i % window)); }
+  Status result_received(uint32_t i) { return links_.finish(slot(i, 1)); }
 
-  // Slice i to another rank, from memory that is not needed any more after reusable(i).
+  // Slice i to another rank, from memory that is left alone until reusable(i + window), or all_sent().
   Status send(int to, uint32_t i, const void* data, size_t bytes) {
-    sends_[at(i)] = true;
-    return links_.start_send(to, data, bytes, sending(at(i)));
+    sends_[i % window] = true;
+    return links_.start_send(to, data, bytes, slot(i, 2));
   }
-  Status reusable(uint32_t i) { return sent(at(i)); }
+  Status reusable(uint32_t i) {
+    if (!sends_[i % window]) return Status::good();
+    sends_[i % window] = false;
+    return links_.finish(slot(i, 2));
+  }
   Status all_sent() {
-    for (uint32_t place = 0; place < window; ++place) STRETTO_TRY(sent(place));
+    for (uint32_t i = 0; i < window; ++i) STRETTO_TRY(reusable(i));
     return Status::good();
   }
 
  private:
-  static constexpr int most_carriers = 1;
-  int carriers(int node) const { return node == head_ ? 1 : std::min(place_.ranks_on(node), most_carriers); }
-  static int sending(uint32_t place) { return Links::slots + int(place); }
-  Status sent(uint32_t place) {
-    if (!sends_[place]) return Status::good();
-    sends_[place] = false;
-    return links_.finish(sending(place));
-  }
+  int node_after() const { return (place_.node + 1) % place_.nodes; }
+  int carrier(int node) const { return node == place_.node_of[head_] ? head_ : place_.rank_at(node, 0); }
+  static int slot(uint32_t i, uint32_t kind) { return Links::slots + int(kind * window + i % window); }
 
   Links& links_;
   const Placement& place_;
-  const int head_, sole_;
-  const uint32_t turns_;  // ranks of this node that carry
+  const int head_;
   bool sends_[window] = {};
 };
 

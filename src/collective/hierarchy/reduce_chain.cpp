@@ -16,15 +16,15 @@ class ReduceAlongChain {
         place_(cluster.place),
         request_(request),
         ends_at_(request.ordered && place_.node_of[request.root] != 0 ? place_.rank_at(0, 0) : request.root),
-        chain_(cluster, place_.node_of[ends_at_], ends_at_),
+        chain_(cluster, ends_at_),
         slice_(std::max<size_t>(chain_slice(request.bytes(), place_.nodes) / request.element, 1)),
         count_(uint32_t((request.count + slice_ - 1) / slice_)) {}
 
   Status run() {
-    for (uint32_t i = 0; i < chain_.first_slices(); ++i) STRETTO_TRY(expect(i));
+    for (uint32_t i = 0; i < Chain::window; ++i) STRETTO_TRY(expect(i));
     for (uint32_t i = 0; i < count_; ++i) {
       STRETTO_TRY(in_node(i));
-      if (chain_.carries(i)) STRETTO_TRY(add_and_pass_on(i));
+      if (chain_.carries()) STRETTO_TRY(add_and_pass_on(i));
       if (waits_for_result()) STRETTO_TRY(expect_result(i));
     }
     STRETTO_TRY(chain_.all_sent());
@@ -36,40 +36,40 @@ class ReduceAlongChain {
 
   bool sends() const { return place_.rank != request_.root || place_.rank != ends_at_; }
   bool waits_for_result() const { return place_.rank == request_.root && ends_at_ != request_.root; }
-  int addressee(uint32_t i) const { return chain_.is_head() ? request_.root : chain_.carrier(chain_.before(), i); }
+  int addressee() const { return chain_.at_head() ? request_.root : chain_.before(); }
 
   size_t elements(uint32_t i) const { return std::min(slice_, request_.count - i * slice_); }
   size_t bytes(uint32_t i) const { return elements(i) * request_.element; }
   char* result(uint32_t i) const { return static_cast<char*>(request_.output) + i * slice_ * request_.element; }
-  char* came(uint32_t i) { return cluster_.room() + chain_.at(i) * room_of_slice; }
+  char* came(uint32_t i) { return cluster_.room() + i % Chain::window * room_of_slice; }
   char* sum(uint32_t i) { return sends() ? came(i) + Chain::window * room_of_slice : result(i); }
 
   Status expect(uint32_t i) {
-    if (i >= count_ || chain_.is_tail() || !chain_.carries(i)) return Status::good();
-    return chain_.receive(chain_.carrier(chain_.after(), i), i, came(i), bytes(i));
+    if (i >= count_ || chain_.at_tail() || !chain_.carries()) return Status::good();
+    return chain_.receive(chain_.after(), i, came(i), bytes(i));
   }
 
   // The tail has nothing to add.
   Status in_node(uint32_t i) {
-    const bool carries = chain_.carries(i);
-    if (carries && chain_.is_tail()) STRETTO_TRY(chain_.reusable(i));
+    const bool carries = chain_.carries();
+    if (carries && chain_.at_tail()) STRETTO_TRY(chain_.reusable(i));
     Request phase = request_;
-    phase.root = chain_.local_carrier(i);
+    phase.root = chain_.local_carrier();
     phase.count = elements(i);
     phase.input = static_cast<const char*>(request_.input) + i * slice_ * request_.element;
-    phase.output = !carries ? nullptr : chain_.is_tail() ? sum(i) : cluster_.vector();
+    phase.output = !carries ? nullptr : chain_.at_tail() ? sum(i) : cluster_.vector();
     return cluster_.run_in_node(phase);
   }
 
   Status add_and_pass_on(uint32_t i) {
-    if (!chain_.is_tail()) {
+    if (!chain_.at_tail()) {
       STRETTO_TRY(chain_.received(i));
       STRETTO_TRY(chain_.reusable(i));
       const void* both[] = {cluster_.vector(), came(i)};
       combine(request_, both, 2, sum(i), elements(i));
-      STRETTO_TRY(expect(chain_.next(i)));
+      STRETTO_TRY(expect(i + Chain::window));
     }
-    return sends() ? chain_.send(addressee(i), i, sum(i), bytes(i)) : Status::good();
+    return sends() ? chain_.send(addressee(), i, sum(i), bytes(i)) : Status::good();
   }
 
   // What the head sends back comes while later slices go there.
