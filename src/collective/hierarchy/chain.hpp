@@ -1,6 +1,6 @@
-// What bcast and reduce along a chain of nodes have in common: a vector travels slice by slice from node to node, each node passing
-// one slice on while the next comes in and the one before is moved inside the node. So each byte leaves a node once, and all links
-// are busy but while the chain fills: N nodes and S slices take the time of S + N - 2 slices on a link.
+// What bcast and reduce along a chain of nodes have in common: a vector travels slice by slice from node to node, each node
+// passing one slice on while the next comes in and the one before is moved inside the node. So each byte leaves a node once, and
+// all links are busy but while the chain fills: N nodes and S slices take the time of S + N - 2 slices on a link.
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 // Reduce, chain: a node reduces a slice, adds to it what comes from the node after it in the chain (chain.hpp) and sends both on
-// to the node before it; the root's node is the head. So the nodes' contributions are combined from the right, in the order of the
-// nodes from the root's on, and around. An operation that does not commute has the first node as head, which sends the result to
-// the root. m bytes leave each node but the root's; arithmetic by Stretto.
+// to the node before it; the root's node is the head. So the nodes' contributions are combined from the right, in the order of
+// the nodes from the root's on, and around. An operation that does not commute has the first node as head, which sends the result
+// to the root. m bytes leave each node but the root's; arithmetic by Stretto.
 #include "collective/hierarchy/chain.hpp"
 #include "collective/hierarchy/rows.hpp"
 #include "collective/patterns/combine.hpp"
