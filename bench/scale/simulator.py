@@ -23,8 +23,8 @@ LIMIT = 1800.0
 SPEEDS = platforms.Speeds()
 OPERATIONS = {
     "barrier": ("leader",),
-    "bcast": ("leader", "pipelined"),
-    "reduce": ("leader", "rsa", "pipelined"),
+    "bcast": ("leader", "pipelined", "chain"),
+    "reduce": ("leader", "rsa", "pipelined", "chain"),
     "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined"),
 }
 _PRODUCT = [

@@ -171,7 +171,8 @@ Status load_rules(const char* path, Rules* rules) {
 
 // Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Those for several
 // domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit
-// of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none.
+// of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none. Over more than 4 nodes
+// what was simulated counts (bench/scale): the longer a chain the later its end.
 const char* default_rules() {
   return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
          "barrier                          flat\n"
@@ -236,10 +237,18 @@ const char* default_rules() {
          "exscan     bytes=..1072          flat\n"
          "exscan                           staged\n"
          "barrier    nodes=2..             leader\n"
+         "bcast      nodes=3..8 bytes=64K..  chain\n"
+         "bcast      nodes=3..64 bytes=256K..  chain\n"
+         "bcast      nodes=3..256 bytes=1M..  chain\n"
+         "bcast      nodes=3.. bytes=4M..  chain\n"
          "bcast      nodes=2.. bytes=..256K  leader\n"
          "bcast      nodes=2..             pipelined\n"
-         "reduce     nodes=2.. bytes=..256K  rsa\n"
-         "reduce     nodes=2..             pipelined\n"
+         "reduce     nodes=3..64 bytes=1M..  chain\n"
+         "reduce     nodes=3.. bytes=4M..  chain\n"
+         "reduce     nodes=3..             rsa\n"
+         "reduce     nodes=2 bytes=..256K  rsa\n"
+         "reduce     nodes=2               pipelined\n"
+         "allreduce  nodes=16.. bytes=1K..4K  leader\n"
          "allreduce  nodes=2.. bytes=..64K rsa\n"
          "allreduce  nodes=2.. bytes=..1M  leaders\n"
          "allreduce  nodes=2..             streamed\n"

@@ -137,6 +137,14 @@ class Rail final : public collective::Links {
   }
   Status finish(int slot) override { return status_of(mpi().Wait(&requests_[slot], MPI_STATUS_IGNORE)); }
 
+  Status start_receive(int from, void* data, size_t bytes, int slot) override {
+    return status_of(mpi().Irecv(data, int(bytes), byte_type(), from, message_tag, all_, &requests_[slot]));
+  }
+  Status start_send(int to, const void* data, size_t bytes, int slot) override {
+    gives(bytes, 1);
+    return status_of(mpi().Isend(data, int(bytes), byte_type(), to, message_tag, all_, &requests_[slot]));
+  }
+
   Status receive(int from, void* data, size_t bytes) override {
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
       return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);
@@ -190,7 +198,7 @@ class Rail final : public collective::Links {
   bool freed_ = false;
   int rank_ = 0, size_ = 1;
   Rail* next_ = nullptr;
-  MPI_Request requests_[slots];
+  MPI_Request requests_[slots + message_slots];
   std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
   int pending_ = 0, capacity_ = 0;
 };

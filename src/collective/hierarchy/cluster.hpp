@@ -43,7 +43,12 @@ class Links {
   virtual Status start_bcast(void* data, size_t bytes, int root, int slot) = 0;
   virtual Status finish(int slot) = 0;
 
-  // Messages of any size between any two ranks of the communicator, in order, begun here and ended all together.
+  // Messages of at most 1 GiB between any two ranks of the communicator, in order. Their slots stand behind the others.
+  static constexpr int message_slots = 12;
+  virtual Status start_receive(int from, void* data, size_t bytes, int slot) = 0;
+  virtual Status start_send(int to, const void* data, size_t bytes, int slot) = 0;
+
+  // The same of any size, begun here and ended all together.
   virtual Status receive(int from, void* data, size_t bytes) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
   virtual Status finish_messages() = 0;

@@ -1,8 +1,8 @@
 // Every algorithm for communicators that span nodes, and the table that lists them. Their numbers follow those of algorithms.hpp.
 //
 // All ranks run the same one. Where it stands for an allreduce or a reduce, an element's contributions are combined in the
-// node, in rank order, and then node by node; so the order depends on where the ranks are, and on nothing else, but for the
-// rows that leave the arithmetic between nodes to MPI (leader, pipelined).
+// node, in rank order, and then node by node; so the order depends on where the ranks are (that of a chain also on the root), and
+// on nothing else, but for the rows that leave the arithmetic between nodes to MPI (leader, pipelined).
 #pragma once
 #include "collective/algorithms.hpp"
 #include "collective/hierarchy/cluster.hpp"
@@ -13,10 +13,12 @@ Status barrier_leader(Cluster& cluster, const Request& request);
 
 Status bcast_leader(Cluster& cluster, const Request& request);
 Status bcast_pipelined(Cluster& cluster, const Request& request);
+Status bcast_chain(Cluster& cluster, const Request& request);
 
 Status reduce_leader(Cluster& cluster, const Request& request);
 Status reduce_rsa(Cluster& cluster, const Request& request);
 Status reduce_pipelined(Cluster& cluster, const Request& request);
+Status reduce_chain(Cluster& cluster, const Request& request);
 
 Status allreduce_leader(Cluster& cluster, const Request& request);
 Status allreduce_rsa(Cluster& cluster, const Request& request);
@@ -48,9 +50,11 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leader", Kind::barrier, barrier_leader},
     {"leader", Kind::bcast, bcast_leader},
     {"pipelined", Kind::bcast, bcast_pipelined},
+    {"chain", Kind::bcast, bcast_chain},
     {"leader", Kind::reduce, reduce_leader},
     {"rsa", Kind::reduce, reduce_rsa},
     {"pipelined", Kind::reduce, reduce_pipelined},
+    {"chain", Kind::reduce, reduce_chain},
     {"leader", Kind::allreduce, allreduce_leader},
     {"rsa", Kind::allreduce, allreduce_rsa},
     {"leaders", Kind::allreduce, allreduce_leaders},

@@ -86,6 +86,7 @@ class EveryClusterAlgorithm : public ::testing::TestWithParam<int> {
     request.element = c.element;
     request.root = c.root;
     request.user = c.user;
+    request.ordered = c.user.apply != nullptr;
     request.input = own.in_place ? own.out.data() : own.in.data();
     request.output = own.out.data();
     if (row().kind == Kind::bcast) request.input = request.output = rank == c.root ? own.in.data() : own.out.data();

@@ -149,6 +149,27 @@ TEST(Rules, DefaultsCoverNodes) {
   }
 }
 
+// So that a large vector leaves each node once.
+TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
+  Rules rules = rules_of(default_rules());
+  auto ask = [&](Kind kind, uint64_t bytes, int nodes) {
+    Facts facts{kind, bytes, 4 * nodes, false, Travel::by_rules};
+    facts.nodes = nodes;
+    return std::string(collective::name_of_row(choose(rules, facts).algorithm));
+  };
+  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 2), "pipelined") << "between two nodes every row sends it once";
+  EXPECT_EQ(ask(Kind::bcast, 4096, 4), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 16, 4), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 16, 32), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 18, 32), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 500), "pipelined");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 4), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 4), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 2), "pipelined");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 128), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 24, 128), "chain");
+}
+
 TEST(Rules, PhasesInsideANodeAlwaysHaveAnAlgorithm) {
   for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce}) {
     const collective::Algorithm& any = collective::algorithms[any_size_algorithm(kind)];
