@@ -36,6 +36,7 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "trace_layout": 0,
     "profile_model": 0,
     "wording": 0,
+    "files": 0,
     "record": 1,
     "trace": 1,
     "preload": 1,

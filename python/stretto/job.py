@@ -31,12 +31,6 @@ def job_id() -> str:
     return uuid.uuid4().hex
 
 
-def read_bytes(path: Path, most: int) -> bytes:
-    """Of a file its first `most`, opened without waiting for a writer where it is a pipe."""
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return file.read(most) or b""
-
-
 def start_time(pid: int) -> str:
     """When a process began, in clock ticks since boot; empty where there is no such process. With the pid it is unique."""
     try:

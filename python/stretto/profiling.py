@@ -17,6 +17,7 @@ from typing import Any
 
 from stretto import job, preload, session
 from stretto.errors import StrettoError
+from stretto.files import read_bytes
 
 SCHEMA = 1  # of job.json; docs/commands.md describes it
 JOB_FILE = "job.json"
@@ -125,7 +126,7 @@ def is_profile(folder: Path) -> bool:
 def read_job(folder: Path) -> dict[str, Any]:
     """What job.json says; nothing where it is missing or unreadable."""
     try:
-        facts = json.loads(job.read_bytes(folder / JOB_FILE, 1 << 20))
+        facts = json.loads(read_bytes(folder / JOB_FILE, 1 << 20))
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}

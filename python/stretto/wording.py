@@ -53,7 +53,7 @@ def size(value: float | None) -> str:
         return NONE
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if abs(value) < 1024:
-            return f"{value:.0f} {unit}" if value == int(value) and value < 1000 else f"{digits(value)} {unit}"
+            return f"{value:.0f} {unit}" if value == int(value) or abs(value) >= 999.5 else f"{digits(value)} {unit}"
         value /= 1024
     return f"{digits(value)} PiB"
 

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from profile_example import HOSTILE, LATE, RUN, example
 from stretto import wording
+from stretto.profile import say
 from stretto.profile_model import TABLES, Profile
 from stretto.profile_report import heat, svg, terminal, views
 from stretto.profile_report.as_json import as_json
@@ -141,10 +142,24 @@ def test_durations(value: float | None, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0, "0 B"), (8, "8 B"), (1024, "1 KiB"), (9.998 * 2**20, "10.0 MiB"), (3 << 40, "3 TiB")]
+    ("value", "shown"),
+    [
+        (0, "0 B"),
+        (8, "8 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1010 << 10, "1010 KiB"),
+        (9.998 * 2**20, "10.0 MiB"),
+        (3 << 40, "3 TiB"),
+    ],
 )
 def test_sizes(value: float, shown: str) -> None:
     assert wording.size(value) == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(8, "8 B"), (1023, "1023 B"), (1.5 * 2**20, "1.5 MiB"), (1010 << 10, "1010 KiB")])
+def test_sizes_of_the_verdict(value: float, shown: str) -> None:
+    assert say.size(value) == shown
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import numpy as np
 
 from stretto import trace as traces
 from stretto.errors import StrettoError
-from stretto.job import read_bytes
+from stretto.files import read_bytes
 from stretto.profile.clocks import Timeline, timelines
 from stretto.trace import Trace
 from stretto.trace_layout import MODES, NONE16, STAGES

@@ -25,7 +25,7 @@ def size(value: float) -> str:
         if value < 1024 or unit == "GiB":
             break
         value /= 1024
-    return f"{value:.3g} {unit}"
+    return f"{value:.3g} {unit}" if value < 999.5 else f"{value:.0f} {unit}"
 
 
 def count(value: int, noun: str) -> str:

@@ -156,7 +156,7 @@ def _over_time(profile: Profile) -> str:
 
 
 _TIME_CAPTION = (
-    "Each invocation has a dark dot for its worst-case imbalance and a light one for the mean. Below, which rank came last: a "
+    "Each invocation has a dot for its worst-case imbalance and one for the mean, over α. Below, which rank came last: a "
     "line of dots is a rank that is late for long. Long runs are thinned, the worst of each stretch kept."
 )
 

@@ -29,8 +29,8 @@ def sizes(profile: Profile) -> Section:
     bins = figures.size_bins([row["upper"] for _, _, rows in found for row in rows])
     drawings = "".join(figures.histogram(*one, bins) for one in found)
     caption = (
-        "Calls (above) and time (below) by bytes per call, in bins (2ⁿ⁻¹, 2ⁿ]; the largest values are written out. Light bars: "
-        "buffers in host memory; dark: in device memory; hatched: managed memory; outlined: calls without data."
+        "Calls (above) and time (below) by bytes per call, in bins (2ⁿ⁻¹, 2ⁿ]; the largest values are written out. Bars are "
+        "divided by where the buffers are: in host, device or managed memory."
     )
     content = [figure(f'<div class="pair">{drawings}</div>', caption, "after thesis Fig. 3.7–3.10"), _size_table(profile)]
     return Section("sizes", "Message sizes", "".join(content) + _buckets(profile))
