@@ -1,6 +1,6 @@
 ! Nonblocking and, where MPI has them (HAVE_PERSISTENT), persistent collectives through one of Fortran's bindings (BINDING_MPIF,
-! BINDING_MPI or BINDING_F08), against the answers of PMPI. Prints what a record must show: "MPI_X count" of the calls, and
-! "taken kind count" of those that Stretto must have done itself.
+! BINDING_MPI or BINDING_F08), whose results are checked. Prints what a record must show: "MPI_X count" of the calls, and "taken
+! kind count" of those that Stretto must have done itself.
 #if defined(BINDING_F08)
 #define REQUEST type(MPI_Request)
 #define DATATYPE type(MPI_Datatype)
@@ -21,11 +21,10 @@ program nonblocking
   include 'mpif.h'
 #endif
   integer, parameter :: most = 64, length = 500, long = 100000
-  integer :: ierror, rank, ranks, i, wrong, which, done
+  integer :: ierror, rank, ranks, i, wrong, which, done, seed
   logical :: flag
-  double precision, target :: mine(long), total(long), expected(long)
-  integer, target :: in_place(length), in_place_too(length), told(2 * length)
-  integer :: sums(length)
+  double precision, target :: mine(long), total(long)
+  integer, target :: in_place(length), told(2 * length)
   integer :: sent(most), received(most), swapped(most), counts(most), bytes(most)
   integer(kind=MPI_ADDRESS_KIND) :: address(2)
   DATATYPE :: types(most), apart
@@ -104,9 +103,10 @@ program nonblocking
 
 contains
 
-  subroutine prepare(seed)
-    integer, intent(in) :: seed
+  subroutine prepare(number)
+    integer, intent(in) :: number
     integer :: k
+    seed = number
     do k = 1, long
       mine(k) = mod(k * seed + rank, 97)
     end do
@@ -121,30 +121,31 @@ contains
     swapped = sent
   end subroutine
 
+  ! What rank r has given, as prepare makes it: MPICH's Fortran has no functions of its own below MPI's to ask.
   subroutine compare_total(count)
     integer, intent(in) :: count
-    call PMPI_Allreduce(mine, expected, count, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD ERROR)
-    if (any(total(1:count) /= expected(1:count))) wrong = wrong + 1
+    integer :: k, r
+    do k = 1, count
+      if (total(k) /= sum([(mod(k * seed + r, 97), r=0, ranks - 1)])) wrong = wrong + 1
+    end do
   end subroutine
 
-  ! The constants stand for nothing here: PMPI is asked with buffers.
   subroutine compare_all
-    integer :: other(2 * length), seed
-    seed = sent(1) - 100 * rank - 1
-    call PMPI_Allreduce(mine, expected, length, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD ERROR)
-    if (any(total(1:length) /= expected(1:length))) wrong = wrong + 1
-    in_place_too = [(rank * i + seed, i=1, length)]
-    call PMPI_Allreduce(in_place_too, sums, length, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD ERROR)
-    if (any(in_place /= sums)) wrong = wrong + 1
-    other = told
-    call PMPI_Bcast(other, 2 * length, MPI_INTEGER, ranks - 1, MPI_COMM_WORLD ERROR)
-    if (any(told(1:100) /= other(1:100)) .or. any(told(length + 101:length + 300) /= other(length + 101:length + 300))) &
-      wrong = wrong + 1
-    if (rank /= ranks - 1 .and. (any(told(101:length + 100) /= -1) .or. any(told(length + 301:) /= -1))) wrong = wrong + 1
-    other(1:most) = -1
-    call PMPI_Alltoallw(sent, counts, bytes, types, other, counts, bytes, types, MPI_COMM_WORLD ERROR)
-    if (any(received /= other(1:most))) wrong = wrong + 1
-    if (any(swapped(1:ranks) /= other(1:ranks)) .or. any(swapped(ranks + 1:) /= sent(ranks + 1:))) wrong = wrong + 1
+    integer :: k, r
+    logical :: covered
+    do k = 1, length
+      if (total(k) /= maxval([(mod(k * seed + r, 97), r=0, ranks - 1)])) wrong = wrong + 1
+      if (in_place(k) /= k * ranks * (ranks - 1) / 2 + seed * ranks) wrong = wrong + 1
+    end do
+    do k = 1, 2 * length
+      covered = k <= 100 .or. (k > length + 100 .and. k <= length + 300)
+      if (told(k) /= merge(k + seed, -1, covered .or. rank == ranks - 1)) wrong = wrong + 1
+    end do
+    do k = 1, most
+      r = ranks - k
+      if (received(k) /= merge(100 * r + ranks - rank + seed, -1, r >= 0)) wrong = wrong + 1
+      if (swapped(k) /= merge(100 * r + ranks - rank + seed, sent(k), r >= 0)) wrong = wrong + 1
+    end do
   end subroutine
 
 #if defined(HAVE_PERSISTENT)
