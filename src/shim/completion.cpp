@@ -83,9 +83,11 @@ class Completed {
   explicit Completed(const Completion& c) : c_(c) {}
 
   int many() const {
-    if (c_.index == number::Wait || c_.index == number::Test) return 1;
+    if (c_.index == number::Test && !word(1)) return 0;
+    if (c_.index == number::Testall && !word(2)) return 0;
+    if (c_.index == number::Testany && !word(3)) return 0;
     if (all()) return c_.number(0);
-    return any() ? 1 : *reinterpret_cast<const int*>(c_.words[2]);
+    return c_.index == number::Waitsome || c_.index == number::Testsome ? word(2) : 1;
   }
   MPI_Request request(int k) const {
     if (c_.index == number::Wait || c_.index == number::Test) return c_.request(c_.words[0], 0);
@@ -96,26 +98,28 @@ class Completed {
  private:
   bool all() const { return c_.index == number::Waitall || c_.index == number::Testall; }
   bool any() const { return c_.index == number::Waitany || c_.index == number::Testany; }
+  int word(int i) const { return *reinterpret_cast<const int*>(c_.words[i]); }  // that the call has set
   const Completion& c_;
 };
 
-// A failed call may have completed persistent requests of failed operations, of which MPI knows no more than that.
+// Persistent requests of failed operations, of which MPI knows no more than that they are complete.
 int persistent_error(const Completion& c, int code) {
-  if (code == MPI_SUCCESS || !any_persistent()) return code;
   const Completed completed(c);
-  int error = MPI_SUCCESS, count;
+  int told = code, count;
   MPI_Status* statuses = statuses_of(c, &count);
   for (int k = 0; k < completed.many(); ++k) {
-    const int kept = tell_error(completed.request(k));
-    if (kept == MPI_SUCCESS) continue;
-    error = kept;
-    if (statuses != nullptr) statuses[k].MPI_ERROR = kept;
+    const int error = tell_error(completed.request(k));
+    if (error == MPI_SUCCESS) continue;
+    for (int i = 0; statuses != nullptr && told == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    if (statuses != nullptr) statuses[k].MPI_ERROR = error;
+    if (told == MPI_SUCCESS) told = statuses != nullptr ? int(MPI_ERR_IN_STATUS) : error;
   }
-  return error == MPI_SUCCESS || statuses != nullptr ? code : error;
+  return told;
 }
 
 int told(const Completion& c, int code) {
-  return error_to_tell(c, persistent_error(c, code));
+  code = error_to_tell(c, code);
+  return any_persistent() ? persistent_error(c, code) : code;
 }
 
 MPI_Request request_in_c(Word array, int i) {

@@ -30,9 +30,9 @@ bool start(Hook hook, MPI_Comm comm, MPI_Request* request, Call& call) {
 
 // Who stands behind a persistent request.
 struct Prepared {
-  MPI_Comm comm;                                  // of the program's call
-  engine::Communicator* home;                     // of that communicator
-  engine::Communicator* own;                      // what its operations run on
+  MPI_Comm comm;               // of the program's call
+  engine::Communicator* home;  // of that communicator
+  engine::Communicator* own;   // what its operations run on
   // The operation is done, with `code`. True: it has failed, and remains outstanding until the program has been told.
   bool (*complete)(Prepared& self, int code);
 };

@@ -86,8 +86,8 @@ int in_blocks(const Layout& layout, size_t count, Move move) {
   return MPI_SUCCESS;
 }
 
-// Elements in the program's memory, as MPI_Pack may be told of them. MPI_BOTTOM is the null address, which that of MPICH 4 takes for
-// a mistake: seen from elsewhere, through a datatype of their own, they are the same.
+// Elements in the program's memory, as MPI_Pack may be told of them. MPI_BOTTOM is the null address, which that of MPICH 4 takes
+// for a mistake: seen from elsewhere, through a datatype of their own, they are the same.
 class Elements {
  public:
   explicit Elements(const Layout& layout) : type_(layout.type) {}
@@ -166,7 +166,8 @@ bool extent_of(const Layout& layout, size_t count, Extent* extent) {
 int pack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
     Elements source(layout);
-    if (int code = source.find(static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent), elements)) return code;
+    if (int code = source.find(static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent), elements))
+      return code;
     char* target = static_cast<char*>(to) + done * layout.size;
     MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
     if (mpi().Pack_c.present())

@@ -121,11 +121,11 @@ void let_go(Persistent* persistent) {
   delete persistent;
 }
 
-// Where it has failed the message is too long, and MPI reports an error for the request. Which one it was is kept here.
+// MPI must not learn of an error: it might call an error handler of its own choice.
 bool complete_request(Prepared& prepared, int code) {
   auto& persistent = static_cast<Persistent&>(prepared);
-  const bool failed = code != MPI_SUCCESS, kept = failed && table().keep_error(&persistent, code);
-  mpi().Send(&self().nothing, failed ? 1 : 0, self().byte, 0, persistent.place, self().comm);
+  const bool kept = code != MPI_SUCCESS && table().keep_error(&persistent, code);
+  mpi().Send(&self().nothing, 0, self().byte, 0, persistent.place, self().comm);
   let_go(&persistent);
   return kept;
 }

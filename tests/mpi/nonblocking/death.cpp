@@ -59,8 +59,9 @@ void death() {
   const int first = MPI_Wait(&single, MPI_STATUS_IGNORE);
   const int rest = MPI_Waitall(3, several, statuses);
   const bool persistent = persistent_are_told(prepared);
-  const bool good = persistent && class_of(first) == MPI_ERR_OTHER && rest == MPI_ERR_IN_STATUS && class_of(statuses[0].MPI_ERROR) == MPI_ERR_OTHER &&
-                    statuses[1].MPI_ERROR == MPI_SUCCESS && class_of(statuses[2].MPI_ERROR) == MPI_ERR_OTHER && handler_calls == 7;
+  const bool good = persistent && class_of(first) == MPI_ERR_OTHER && rest == MPI_ERR_IN_STATUS &&
+                    class_of(statuses[0].MPI_ERROR) == MPI_ERR_OTHER && statuses[1].MPI_ERROR == MPI_SUCCESS &&
+                    class_of(statuses[2].MPI_ERROR) == MPI_ERR_OTHER && handler_calls == 7;
   printf("rank %d: %s, handler called %d times\n", world.rank, good ? "told" : "NOT TOLD", handler_calls);
   fflush(stdout);
   _exit(good ? 0 : 1);
