@@ -1,5 +1,5 @@
-// Stands in for the Fortran library of Open MPI 5, which its wheel lacks: the functions of fortran_library.h by way of PMPI, as the
-// real ones do it. Statuses are ignored.
+// Stands in for the Fortran library of Open MPI 5, which its wheel lacks: the functions of fortran_library.h by way of PMPI, as
+// the real ones do it. Statuses are ignored.
 #include "fortran_library.h"
 
 int mpi_fortran_in_place_, mpi_fortran_bottom_, library_calls;
@@ -35,16 +35,16 @@ static MPI_Datatype* types_to_c(const int* from, MPI_Datatype* to) {
 
 // Both names of a function: one call of MPI, and the request that it leaves.
 #define DEFINE(name, parameters, call) \
-  void mpi_##name##_ parameters { \
-    MPI_Request made; \
-    ++library_calls; \
-    put(ierror, call); \
+  void mpi_##name##_ parameters {      \
+    MPI_Request made;                  \
+    ++library_calls;                   \
+    put(ierror, call);                 \
     *request = PMPI_Request_c2f(made); \
-  } \
-  void mpi_##name##_f08_ parameters { \
-    MPI_Request made; \
-    ++library_calls; \
-    put(ierror, call); \
+  }                                    \
+  void mpi_##name##_f08_ parameters {  \
+    MPI_Request made;                  \
+    ++library_calls;                   \
+    put(ierror, call);                 \
     *request = PMPI_Request_c2f(made); \
   }
 
@@ -52,8 +52,7 @@ DEFINE(iallreduce, (void* in, void* out, int* count, int* type, int* op, int* co
        PMPI_Iallreduce(buffer(in), buffer(out), *count, TYPE, OP, COMM, &made))
 DEFINE(ibcast, (void* data, int* count, int* type, int* root, int* comm, int* request, int* ierror),
        PMPI_Ibcast(buffer(data), *count, TYPE, *root, COMM, &made))
-DEFINE(allreduce_init,
-       (void* in, void* out, int* count, int* type, int* op, int* comm, int* info, int* request, int* ierror),
+DEFINE(allreduce_init, (void* in, void* out, int* count, int* type, int* op, int* comm, int* info, int* request, int* ierror),
        PMPI_Allreduce_init(buffer(in), buffer(out), *count, TYPE, OP, COMM, INFO, &made))
 DEFINE(bcast_init, (void* data, int* count, int* type, int* root, int* comm, int* info, int* request, int* ierror),
        PMPI_Bcast_init(buffer(data), *count, TYPE, *root, COMM, INFO, &made))
@@ -72,19 +71,19 @@ DEFINE(alltoallw_init,
 
 // Both names of a function that gets requests and leaves them changed.
 #define DEFINE_FOR(name, number, parameters, call) \
-  void mpi_##name##_ parameters { \
-    MPI_Request in_c[most]; \
-    ++library_calls; \
-    to_c(requests, in_c, number); \
-    put(ierror, call); \
-    to_fortran(in_c, requests, number); \
-  } \
-  void mpi_##name##_f08_ parameters { \
-    MPI_Request in_c[most]; \
-    ++library_calls; \
-    to_c(requests, in_c, number); \
-    put(ierror, call); \
-    to_fortran(in_c, requests, number); \
+  void mpi_##name##_ parameters {                  \
+    MPI_Request in_c[most];                        \
+    ++library_calls;                               \
+    to_c(requests, in_c, number);                  \
+    put(ierror, call);                             \
+    to_fortran(in_c, requests, number);            \
+  }                                                \
+  void mpi_##name##_f08_ parameters {              \
+    MPI_Request in_c[most];                        \
+    ++library_calls;                               \
+    to_c(requests, in_c, number);                  \
+    put(ierror, call);                             \
+    to_fortran(in_c, requests, number);            \
   }
 
 DEFINE_FOR(start, 1, (int* requests, int* ierror), PMPI_Start(in_c))

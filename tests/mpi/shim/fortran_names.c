@@ -1,9 +1,9 @@
 // Calls the functions of fortran_library.h as a Fortran program does, and checks their results against PMPI's. Prints what a
 // record must show: "MPI_X count" of the calls, and "taken kind count" of those that Stretto must have done itself.
-#include "fortran_library.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "fortran_library.h"
 
 enum { length = 500, most = 64 };
 
@@ -67,77 +67,76 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
 }
 
 // Left to MPI, whose Fortran function is then called: the program's own operation.
-#define CHECK_LEFT_TO_MPI(form)                                                                                       \
-  {                                                                                                                   \
-    MPI_Op handle;                                                                                                    \
-    int n = length, ierror = -1, request, left, before = library_calls;                                               \
-    PMPI_Op_create(add, 1, &handle);                                                                                  \
-    left = PMPI_Op_c2f(handle);                                                                                       \
-    prepare(2);                                                                                                       \
-    mpi_iallreduce_##form(own, total, &n, &int_type, &left, &comm, &request, &ierror);                                \
-    check(library_calls == before + 1 && ierror == MPI_SUCCESS, "a nonblocking collective that is left to MPI");      \
-    mpi_wait_##form(&request, ignored, &ierror);                                                                      \
-    PMPI_Allreduce(own, in_place, length, MPI_INT, MPI_SUM, MPI_COMM_WORLD);                                          \
-    check(!memcmp(total, in_place, sizeof total), "its result");                                                      \
-    PMPI_Op_free(&handle);                                                                                            \
+#define CHECK_LEFT_TO_MPI(form)                                                                                  \
+  {                                                                                                              \
+    MPI_Op handle;                                                                                               \
+    int n = length, ierror = -1, request, left, before = library_calls;                                          \
+    PMPI_Op_create(add, 1, &handle);                                                                             \
+    left = PMPI_Op_c2f(handle);                                                                                  \
+    prepare(2);                                                                                                  \
+    mpi_iallreduce_##form(own, total, &n, &int_type, &left, &comm, &request, &ierror);                           \
+    check(library_calls == before + 1 && ierror == MPI_SUCCESS, "a nonblocking collective that is left to MPI"); \
+    mpi_wait_##form(&request, ignored, &ierror);                                                                 \
+    PMPI_Allreduce(own, in_place, length, MPI_INT, MPI_SUM, MPI_COMM_WORLD);                                     \
+    check(!memcmp(total, in_place, sizeof total), "its result");                                                 \
+    PMPI_Op_free(&handle);                                                                                       \
   }
 
-#define NONBLOCKING(form)                                                                                                     \
-  static void nonblocking_##form(int seed) {                                                                                  \
-    int n = length, one = 1, five = 5, root = ranks - 1, ierror = -1, flag = 0, requests[5], calls = library_calls;           \
-    prepare(seed);                                                                                                            \
-    mpi_iallreduce_##form(own, total, &n, &int_type, &sum, &comm, &requests[0], &ierror);                                     \
-    check(ierror == MPI_SUCCESS, "error code of iallreduce");                                                                 \
-    mpi_iallreduce_##form(&mpi_fortran_in_place_, in_place, &n, &int_type, &sum, &comm, &requests[1], &ierror);               \
-    mpi_ibcast_##form(&mpi_fortran_bottom_, &one, &apart, &root, &comm, &requests[2], &ierror);                               \
-    mpi_ialltoallw_##form(sent, counts, bytes, types, received, counts, bytes, types, &comm, &requests[3], &ierror);          \
-    mpi_ialltoallw_##form(&mpi_fortran_in_place_, counts, bytes, types, swapped, counts, bytes, types, &comm, &requests[4],   \
-                          &ierror);                                                                                           \
-    check(library_calls == calls, "MPI did what Stretto was to do");                                                         \
-    ierror = -1;                                                                                                              \
-    if (seed % 2) mpi_wait_##form(&requests[1], ignored, &ierror);                                                            \
-    if (seed % 2) check(ierror == MPI_SUCCESS && requests[1] == null_request, "wait");                                        \
-    while (!flag) mpi_test_##form(&requests[0], &flag, ignored, &ierror);                                                     \
-    mpi_waitall_##form(&five, requests, ignored, &ierror);                                                                    \
-    check(ierror == MPI_SUCCESS, "error code of waitall");                                                                    \
-    for (int i = 0; i < 5; ++i) check(requests[i] == null_request, "a completed request");                                    \
-    compare(seed);                                                                                                            \
-    CHECK_LEFT_TO_MPI(form)                                                                                                   \
+#define NONBLOCKING(form)                                                                                                   \
+  static void nonblocking_##form(int seed) {                                                                                \
+    int n = length, one = 1, five = 5, root = ranks - 1, ierror = -1, flag = 0, requests[5], calls = library_calls;         \
+    prepare(seed);                                                                                                          \
+    mpi_iallreduce_##form(own, total, &n, &int_type, &sum, &comm, &requests[0], &ierror);                                   \
+    check(ierror == MPI_SUCCESS, "error code of iallreduce");                                                               \
+    mpi_iallreduce_##form(&mpi_fortran_in_place_, in_place, &n, &int_type, &sum, &comm, &requests[1], &ierror);             \
+    mpi_ibcast_##form(&mpi_fortran_bottom_, &one, &apart, &root, &comm, &requests[2], &ierror);                             \
+    mpi_ialltoallw_##form(sent, counts, bytes, types, received, counts, bytes, types, &comm, &requests[3], &ierror);        \
+    mpi_ialltoallw_##form(&mpi_fortran_in_place_, counts, bytes, types, swapped, counts, bytes, types, &comm, &requests[4], \
+                          &ierror);                                                                                         \
+    check(library_calls == calls, "MPI did what Stretto was to do");                                                        \
+    ierror = -1;                                                                                                            \
+    if (seed % 2) mpi_wait_##form(&requests[1], ignored, &ierror);                                                          \
+    if (seed % 2) check(ierror == MPI_SUCCESS && requests[1] == null_request, "wait");                                      \
+    while (!flag) mpi_test_##form(&requests[0], &flag, ignored, &ierror);                                                   \
+    mpi_waitall_##form(&five, requests, ignored, &ierror);                                                                  \
+    check(ierror == MPI_SUCCESS, "error code of waitall");                                                                  \
+    for (int i = 0; i < 5; ++i) check(requests[i] == null_request, "a completed request");                                  \
+    compare(seed);                                                                                                          \
+    CHECK_LEFT_TO_MPI(form)                                                                                                 \
   }
 
 // Arrays and datatype may change once it is prepared. An error code is optional in mpi_f08.
-#define PERSISTENT(form, no_code)                                                                                             \
-  static void persistent_##form(int seed) {                                                                                   \
-    int n = length, one = 1, five = 5, root = ranks - 1, ierror = -1, requests[5], calls = library_calls;                     \
-    int own_counts[most], own_bytes[most], own_types[most];                                                                   \
-    memcpy(own_counts, counts, sizeof counts), memcpy(own_bytes, bytes, sizeof bytes), memcpy(own_types, types, sizeof types); \
-    mpi_allreduce_init_##form(own, total, &n, &int_type, &sum, &comm, &null_info, &requests[0], &ierror);                     \
-    check(ierror == MPI_SUCCESS, "error code of allreduce_init");                                                             \
-    mpi_allreduce_init_##form(&mpi_fortran_in_place_, in_place, &n, &int_type, &sum, &comm, &null_info, &requests[1],         \
-                              no_code);                                                                                       \
-    mpi_bcast_init_##form(&mpi_fortran_bottom_, &one, &apart, &root, &comm, &null_info, &requests[2], no_code);               \
-    mpi_alltoallw_init_##form(sent, own_counts, own_bytes, own_types, received, own_counts, own_bytes, own_types, &comm,      \
-                              &null_info, &requests[3], no_code);                                                             \
-    mpi_alltoallw_init_##form(&mpi_fortran_in_place_, own_counts, own_bytes, own_types, swapped, own_counts, own_bytes,       \
-                              own_types, &comm, &null_info, &requests[4], no_code);                                           \
-    memset(own_counts, 1, sizeof own_counts), memset(own_bytes, 1, sizeof own_bytes), memset(own_types, 0, sizeof own_types); \
-    for (int round = 0; round < 3; ++round) {                                                                                 \
-      prepare(seed + round);                                                                                                  \
-      if (round == 1)                                                                                                         \
-        for (int i = 4; i >= 0; --i) mpi_start_##form(&requests[i], no_code);                                                 \
-      else                                                                                                                    \
-        mpi_startall_##form(&five, requests, &ierror);                                                                        \
-      check(ierror == MPI_SUCCESS && library_calls == calls, "MPI did what Stretto was to do");                               \
-      ierror = -1;                                                                                                            \
-      mpi_wait_##form(&requests[2], ignored, &ierror);                                                                        \
-      check(ierror == MPI_SUCCESS, "error code of wait");                                                                     \
-      mpi_waitall_##form(&five, requests, ignored, &ierror);                                                                  \
-      for (int i = 0; i < 5; ++i) check(requests[i] != null_request, "a persistent request stays");                           \
-      compare(seed + round);                                                                                                  \
-      calls = library_calls;                                                                                                  \
-    }                                                                                                                         \
-    for (int i = 0; i < 5; ++i) mpi_request_free_##form(&requests[i], &ierror);                                               \
-    for (int i = 0; i < 5; ++i) check(requests[i] == null_request, "a freed request");                                        \
+#define PERSISTENT(form, no_code)                                                                                               \
+  static void persistent_##form(int seed) {                                                                                     \
+    int n = length, one = 1, five = 5, root = ranks - 1, ierror = -1, requests[5], calls = library_calls;                       \
+    int own_counts[most], own_bytes[most], own_types[most];                                                                     \
+    memcpy(own_counts, counts, sizeof counts), memcpy(own_bytes, bytes, sizeof bytes), memcpy(own_types, types, sizeof types);  \
+    mpi_allreduce_init_##form(own, total, &n, &int_type, &sum, &comm, &null_info, &requests[0], &ierror);                       \
+    check(ierror == MPI_SUCCESS, "error code of allreduce_init");                                                               \
+    mpi_allreduce_init_##form(&mpi_fortran_in_place_, in_place, &n, &int_type, &sum, &comm, &null_info, &requests[1], no_code); \
+    mpi_bcast_init_##form(&mpi_fortran_bottom_, &one, &apart, &root, &comm, &null_info, &requests[2], no_code);                 \
+    mpi_alltoallw_init_##form(sent, own_counts, own_bytes, own_types, received, own_counts, own_bytes, own_types, &comm,        \
+                              &null_info, &requests[3], no_code);                                                               \
+    mpi_alltoallw_init_##form(&mpi_fortran_in_place_, own_counts, own_bytes, own_types, swapped, own_counts, own_bytes,         \
+                              own_types, &comm, &null_info, &requests[4], no_code);                                             \
+    memset(own_counts, 1, sizeof own_counts), memset(own_bytes, 1, sizeof own_bytes), memset(own_types, 0, sizeof own_types);   \
+    for (int round = 0; round < 3; ++round) {                                                                                   \
+      prepare(seed + round);                                                                                                    \
+      if (round == 1)                                                                                                           \
+        for (int i = 4; i >= 0; --i) mpi_start_##form(&requests[i], no_code);                                                   \
+      else                                                                                                                      \
+        mpi_startall_##form(&five, requests, &ierror);                                                                          \
+      check(ierror == MPI_SUCCESS && library_calls == calls, "MPI did what Stretto was to do");                                 \
+      ierror = -1;                                                                                                              \
+      mpi_wait_##form(&requests[2], ignored, &ierror);                                                                          \
+      check(ierror == MPI_SUCCESS, "error code of wait");                                                                       \
+      mpi_waitall_##form(&five, requests, ignored, &ierror);                                                                    \
+      for (int i = 0; i < 5; ++i) check(requests[i] != null_request, "a persistent request stays");                             \
+      compare(seed + round);                                                                                                    \
+      calls = library_calls;                                                                                                    \
+    }                                                                                                                           \
+    for (int i = 0; i < 5; ++i) mpi_request_free_##form(&requests[i], &ierror);                                                 \
+    for (int i = 0; i < 5; ++i) check(requests[i] == null_request, "a freed request");                                          \
   }
 
 #define mpi_iallreduce_mpif mpi_iallreduce_
