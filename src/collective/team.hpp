@@ -76,8 +76,9 @@ class Team {
   uint64_t exchanges = 0;
   uint64_t meetings = 0;
   uint64_t rounds = 0;
-  size_t round_layout = 0;    // bytes that each of the newest takes of a cell where several share it; else 0
-  uint64_t rounds_moved = 0;  // those up to this one lay otherwise
+  size_t round_layout = 0;            // bytes that each of the newest takes of a cell where several share it; else 0
+  uint64_t rounds_moved = 0;          // those up to this one lay otherwise
+  uint64_t tenants[place_ring] = {};  // then: the newest round that stood in each place of this rank's cells
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;

@@ -68,6 +68,11 @@ Status Waiter::attend(uint32_t count, const Periods& periods, const Wait& wait) 
   return wait.has_signal() ? Status::good() : peer_lost("a rank died", wait.writer);
 }
 
+void Waiter::rest() const {
+  if (policy_.spins == 0) return platform::yield();
+  for (int i = 0; i < 16; ++i) cpu_relax();
+}
+
 void Waiter::wake(Signal& signal) {
   platform::futex_wake_all(low_half(signal));
 }

@@ -91,6 +91,18 @@ class Waiter {
     return reached(signal.value.load(std::memory_order_acquire), target);
   }
 
+  // Stays a moment, for about as long as a peer that is at work takes for its next step: whether ready() is true then.
+  template <class Ready>
+  bool linger(const Ready& ready) const {
+    constexpr uint64_t moment_ns = 40'000;
+    if (suspension_) return ready();
+    for (const uint64_t begin = now_ns(); !ready();) {
+      if (now_ns() - begin > moment_ns) return false;
+      rest();
+    }
+    return true;
+  }
+
   // Advances a number that several ranks advance.
   void add(Signal& signal, uint64_t more) const {
     signal.value.fetch_add(more, std::memory_order_seq_cst);
@@ -131,6 +143,7 @@ class Waiter {
   static constexpr Periods while_yielding{16, 1 << 16};
   static constexpr Periods while_sleeping{1, 200};
 
+  void rest() const;  // between two looks
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
   Status wait_suspended(const Wait& wait);

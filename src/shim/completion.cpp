@@ -3,6 +3,7 @@
 
 #include "shim/context.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/persistent.hpp"
 #include "shim/wrap.hpp"
 
 namespace stretto::shim {
@@ -76,6 +77,55 @@ constexpr bool looks_one_by_one(const Completion& c) {
 #endif
 }
 
+// Which of its requests a call has completed: number k of them, k < many(). Those are counted from 0.
+class Completed {
+ public:
+  explicit Completed(const Completion& c) : c_(c) {}
+
+  int many() const {
+    if (c_.index == number::Test && !word(1)) return 0;
+    if (c_.index == number::Testall && !word(2)) return 0;
+    if (c_.index == number::Testany && !word(3)) return 0;
+    if (all()) return c_.number(0);
+    return c_.index == number::Waitsome || c_.index == number::Testsome ? word(2) : 1;
+  }
+  MPI_Request request(int k) const {
+    if (c_.index == number::Wait || c_.index == number::Test) return c_.request(c_.words[0], 0);
+    const int i = all() ? k : reinterpret_cast<const int*>(c_.words[any() ? 2 : 3])[k] - (c_.in_c ? 0 : 1);
+    return i >= 0 && i < c_.number(0) ? c_.request(c_.words[1], i) : MPI_Request{};
+  }
+
+ private:
+  bool all() const { return c_.index == number::Waitall || c_.index == number::Testall; }
+  bool any() const { return c_.index == number::Waitany || c_.index == number::Testany; }
+  int word(int i) const { return *reinterpret_cast<const int*>(c_.words[i]); }  // that the call has set
+  const Completion& c_;
+};
+
+// Persistent requests of failed operations, of which MPI knows no more than that they are complete.
+int persistent_error(const Completion& c, int code) {
+  const Completed completed(c);
+  int told = code, count;
+  MPI_Status* statuses = statuses_of(c, &count);
+  for (int k = 0; k < completed.many(); ++k) {
+    const int error = tell_error(completed.request(k));
+    if (error == MPI_SUCCESS) continue;
+    for (int i = 0; statuses != nullptr && told == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
+    if (statuses != nullptr) statuses[k].MPI_ERROR = error;
+    if (told == MPI_SUCCESS) told = statuses != nullptr ? int(MPI_ERR_IN_STATUS) : error;
+  }
+  return told;
+}
+
+int told(const Completion& c, int code) {
+  code = error_to_tell(c, code);
+  return any_persistent() ? persistent_error(c, code) : code;
+}
+
+MPI_Request request_in_c(Word array, int i) {
+  return reinterpret_cast<const MPI_Request*>(array)[i];
+}
+
 int call_in_c(AnyFunction function, Word* words, uint32_t count) {
   return int(forward_words(function, words, count));
 }
@@ -98,7 +148,7 @@ Word forward_words(AnyFunction f, const Word* w, uint32_t count) {
 }
 
 int complete_in_c(uint32_t index, Word* words, uint32_t count) {
-  return complete({index, words, count, function_address, call_in_c, true});
+  return complete({index, words, count, function_address, call_in_c, request_in_c, true});
 }
 
 int complete(const Completion& c) {
@@ -106,12 +156,11 @@ int complete(const Completion& c) {
   advance();
   if (looks_one_by_one(c)) {
     look_until_all_are_done(c);
-    code = c.call(c.function(c.index), c.words, c.count);
-    return code == MPI_SUCCESS ? error_to_tell(c) : code;
+    return told(c, c.call(c.function(c.index), c.words, c.count));
   }
   const bool done = waits_for_requests(c.index) && test_until_done(c, &code);
   if (!done) code = c.call(c.function(c.index), c.words, c.count);
-  return code == MPI_SUCCESS ? error_to_tell(c) : code;
+  return told(c, code);
 }
 
 }  // namespace stretto::shim

@@ -92,7 +92,10 @@ void complete_in_fortran(uint32_t index, Word* words, uint32_t count) {
     in_fortran = false;
     return int(*as<const MPI_Fint*>(w[n - 1]));
   };
-  const int result = complete({index, words, count, [](uint32_t i) { return fortran_function(i, form); }, call, false});
+  const auto request = [](Word array, int i) {
+    return fortran_value<MPI_Request>(reinterpret_cast<Word>(as<const MPI_Fint*>(array) + i));
+  };
+  const int result = complete({index, words, count, [](uint32_t i) { return fortran_function(i, form); }, call, request, false});
   *as<MPI_Fint*>(ierror) = MPI_Fint(result);
 }
 

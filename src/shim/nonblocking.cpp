@@ -123,22 +123,13 @@ int cancel(void*, int) {
   return MPI_SUCCESS;  // collectives cannot be cancelled
 }
 
-// Where the statuses of a call for several requests are, and how many it has set.
-MPI_Status* statuses_of(const Completion& c, int* count) {
-  const bool some = c.index == number::Waitsome || c.index == number::Testsome;
-  const bool all = c.index == number::Waitall || c.index == number::Testall;
-  *count = all ? int(c.words[0]) : some ? *reinterpret_cast<const int*>(c.words[2]) : 0;
-  if (!some && !all) return nullptr;
-  return reinterpret_cast<MPI_Status*>(c.words[some ? 4 : c.index == number::Waitall ? 2 : 3]);
-}
-
 // The algorithm is done and the hook has returned.
 void tell_mpi(Started* started) {
   const bool failed = started->call.code != MPI_SUCCESS;
   if (failed) mpi().Comm_call_errhandler(started->comm, started->call.code);
   if (started->prepared) {
-    outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
-    started->prepared->complete(*started->prepared, failed);
+    const bool kept = started->prepared->complete(*started->prepared, started->call.code);
+    if (!kept) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
     return release(started);
   }
   mpi().Grequest_complete(started->request);
@@ -221,7 +212,9 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
   if (started == nullptr) {
     prepared.own->abandon();
     if (!prepared.home->freed()) mpi().Comm_call_errhandler(prepared.comm, MPI_ERR_NO_MEM);
-    return prepared.complete(prepared, true);
+    outstanding_operations.fetch_add(1, std::memory_order_relaxed);
+    if (!prepared.complete(prepared, MPI_ERR_NO_MEM)) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+    return;
   }
   begin(started, function, hook, prepared.comm, &prepared);
   const bool declined = started->stage() == engine::Operation::Stage::ended && !started->done;
@@ -231,16 +224,25 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
   carry_on(started);
 }
 
-int error_to_tell(const Completion& c) {
+MPI_Status* statuses_of(const Completion& c, int* count) {
+  const bool some = c.index == number::Waitsome || c.index == number::Testsome;
+  const bool all = c.index == number::Waitall || c.index == number::Testall;
+  if (!c.in_c || (!some && !all)) return nullptr;
+  *count = all ? int(c.words[0]) : *reinterpret_cast<const int*>(c.words[2]);
+  auto* statuses = reinterpret_cast<MPI_Status*>(c.words[some ? 4 : c.index == number::Waitall ? 2 : 3]);
+  return statuses == MPI_STATUSES_IGNORE ? nullptr : statuses;
+}
+
+int error_to_tell(const Completion& c, int code) {
   const int error = seen_error;
   seen_error = MPI_SUCCESS;
-  if (error == MPI_SUCCESS) return MPI_SUCCESS;
+  if (error == MPI_SUCCESS) return code;
   int count;
-  MPI_Status* statuses = c.in_c ? statuses_of(c, &count) : nullptr;
-  if (statuses == nullptr || statuses == MPI_STATUSES_IGNORE) return error;
+  MPI_Status* statuses = statuses_of(c, &count);
+  if (statuses == nullptr) return error;
   for (int i = 0; i < count; ++i) {
     const bool failed = statuses[i].MPI_SOURCE == mark_of_failure;
-    statuses[i].MPI_ERROR = failed ? error : MPI_SUCCESS;
+    if (failed || code == MPI_SUCCESS) statuses[i].MPI_ERROR = failed ? error : MPI_SUCCESS;
     if (failed) statuses[i].MPI_SOURCE = MPI_ANY_SOURCE;
   }
   return MPI_ERR_IN_STATUS;

@@ -30,10 +30,11 @@ bool start(Hook hook, MPI_Comm comm, MPI_Request* request, Call& call) {
 
 // Who stands behind a persistent request.
 struct Prepared {
-  MPI_Comm comm;                                  // of the program's call
-  engine::Communicator* home;                     // of that communicator
-  engine::Communicator* own;                      // what its operations run on
-  void (*complete)(Prepared& self, bool failed);  // the operation is done
+  MPI_Comm comm;               // of the program's call
+  engine::Communicator* home;  // of that communicator
+  engine::Communicator* own;   // what its operations run on
+  // The operation is done, with `code`. True: it has failed, and remains outstanding until the program has been told.
+  bool (*complete)(Prepared& self, int code);
 };
 
 // Starts what hook(call) does, for an active persistent request: prepared.complete() will be called.
@@ -55,7 +56,10 @@ struct Completion {
   uint32_t count;
   AnyFunction (*function)(uint32_t index);
   int (*call)(AnyFunction function, Word* words, uint32_t count);
+  MPI_Request (*request)(Word array, int i);
   bool in_c;
+
+  int number(uint32_t word) const { return in_c ? int(words[word]) : *reinterpret_cast<const int*>(words[word]); }
 };
 Word forward_words(AnyFunction function, const Word* words, uint32_t count);
 
@@ -71,8 +75,10 @@ int complete(const Completion& completion);
 // The same for C functions.
 int complete_in_c(uint32_t index, Word* words, uint32_t count);
 
-// The code for a call of MPI that has just completed requests well, some of failed operations maybe.
-int error_to_tell(const Completion& completion);
+// The code for a call of MPI that has just completed requests, some of failed operations maybe, and gave `code`.
+int error_to_tell(const Completion& completion, int code);
+// Where the statuses of a call for several requests are, and how many it has set; null where they are ignored, or Fortran's.
+MPI_Status* statuses_of(const Completion& completion, int* count);
 
 // Calls that make a communicator, as the last of their words.
 inline constexpr bool makes_communicator(uint32_t index) {

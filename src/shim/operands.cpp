@@ -86,6 +86,42 @@ int in_blocks(const Layout& layout, size_t count, Move move) {
   return MPI_SUCCESS;
 }
 
+// Elements in the program's memory, as MPI_Pack may be told of them. MPI_BOTTOM is the null address, which that of MPICH 4 takes
+// for a mistake: seen from elsewhere, through a datatype of their own, they are the same.
+class Elements {
+ public:
+  explicit Elements(const Layout& layout) : type_(layout.type) {}
+  ~Elements() {
+    if (moved_) mpi().Type_free(&type_);
+  }
+  int find(const void* address, int count) {
+    at_ = const_cast<void*>(address);
+    count_ = count;
+    if (address != nullptr || null_is_bottom) return MPI_SUCCESS;
+    const MPI_Aint back = -MPI_Aint(reinterpret_cast<intptr_t>(this));
+    at_ = this;
+    count_ = 1;
+    const MPI_Datatype type = type_;
+    if (int code = mpi().Type_create_hindexed(1, &count, &back, type, &type_)) return code;
+    moved_ = true;
+    return mpi().Type_commit(&type_);
+  }
+  void* at() const { return at_; }
+  int count() const { return count_; }
+  MPI_Datatype type() const { return type_; }
+
+ private:
+#if defined(STRETTO_MPI_OMPI)
+  static constexpr bool null_is_bottom = true;
+#else
+  static constexpr bool null_is_bottom = false;
+#endif
+  MPI_Datatype type_;
+  void* at_ = nullptr;
+  int count_ = 0;
+  bool moved_ = false;
+};
+
 }  // namespace
 
 bool describe(MPI_Datatype type, Layout* layout) {
@@ -129,27 +165,30 @@ bool extent_of(const Layout& layout, size_t count, Extent* extent) {
 
 int pack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
-    const char* source = static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
+    Elements source(layout);
+    if (int code = source.find(static_cast<const char*>(from) + ptrdiff_t(done) * ptrdiff_t(layout.extent), elements))
+      return code;
     char* target = static_cast<char*>(to) + done * layout.size;
     MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
     if (mpi().Pack_c.present())
-      return mpi().Pack_c(source, elements, layout.type, target, large_room, &large_position, comm_self());
+      return mpi().Pack_c(source.at(), source.count(), source.type(), target, large_room, &large_position, comm_self());
     if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
     int position = 0, room = int(large_room);
-    return mpi().Pack(source, elements, layout.type, target, room, &position, comm_self());
+    return mpi().Pack(source.at(), source.count(), source.type(), target, room, &position, comm_self());
   });
 }
 
 int unpack(const Layout& layout, const void* from, size_t count, void* to) {
   return in_blocks(layout, count, [&](size_t done, int elements) {
     const char* source = static_cast<const char*>(from) + done * layout.size;
-    char* target = static_cast<char*>(to) + ptrdiff_t(done) * ptrdiff_t(layout.extent);
+    Elements target(layout);
+    if (int code = target.find(static_cast<char*>(to) + ptrdiff_t(done) * ptrdiff_t(layout.extent), elements)) return code;
     MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
     if (mpi().Unpack_c.present())
-      return mpi().Unpack_c(source, large_room, &large_position, target, elements, layout.type, comm_self());
+      return mpi().Unpack_c(source, large_room, &large_position, target.at(), target.count(), target.type(), comm_self());
     if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
     int position = 0, room = int(large_room);
-    return mpi().Unpack(source, room, &position, target, elements, layout.type, comm_self());
+    return mpi().Unpack(source, room, &position, target.at(), target.count(), target.type(), comm_self());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "shim/context.hpp"
@@ -28,6 +29,7 @@ struct Persistent : Prepared {
   KeptCall call;
   MPI_Request request{};
   int place = -1;             // in the table; the tag of its messages
+  int error = MPI_SUCCESS;    // of an operation that has failed, until the program is told
   std::atomic<int> users{1};  // the program, and each operation
 };
 
@@ -48,20 +50,35 @@ class Table {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (persistent->place >= 0) places_[persistent->place] = nullptr;
   }
-  // From now on find() knows it, or does not any more.
-  void list(Persistent* persistent, bool listed) {
+  // From now on find() knows it, or does not any more. Returns an error that nobody has been told.
+  int list(Persistent* persistent, bool listed) {
     const std::lock_guard<std::mutex> lock(mutex_);
     listed_[persistent->place] = listed;
     persistent_requests.fetch_add(listed ? 1u : uint32_t(-1), std::memory_order_relaxed);
+    return std::exchange(persistent->error, MPI_SUCCESS);
   }
   Persistent* find(MPI_Request request) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    return find_locked(request);
+  }
+  // False: nobody asks for it any more, or one is kept already.
+  bool keep_error(Persistent* persistent, int code) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return listed_[persistent->place] && std::exchange(persistent->error, code) == MPI_SUCCESS;
+  }
+  int take_error(MPI_Request request) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Persistent* persistent = find_locked(request);
+    return persistent ? std::exchange(persistent->error, MPI_SUCCESS) : MPI_SUCCESS;
+  }
+
+ private:
+  Persistent* find_locked(MPI_Request request) {
     for (int i = 0; i < most; ++i)
       if (listed_[i] && places_[i]->request == request) return places_[i];
     return nullptr;
   }
 
- private:
   std::mutex mutex_;
   Persistent* places_[most] = {};
   bool listed_[most] = {};
@@ -104,11 +121,18 @@ void let_go(Persistent* persistent) {
   delete persistent;
 }
 
-// Where it has failed the message is too long, and MPI reports an error for the request.
-void complete_request(Prepared& prepared, bool failed) {
+// MPI must not learn of an error: it might call an error handler of its own choice.
+bool complete_request(Prepared& prepared, int code) {
   auto& persistent = static_cast<Persistent&>(prepared);
-  mpi().Send(&self().nothing, failed ? 1 : 0, self().byte, 0, persistent.place, self().comm);
+  const bool kept = code != MPI_SUCCESS && table().keep_error(&persistent, code);
+  mpi().Send(&self().nothing, 0, self().byte, 0, persistent.place, self().comm);
   let_go(&persistent);
+  return kept;
+}
+
+// One operation less that somebody must be told of.
+void discount(int error) {
+  if (error != MPI_SUCCESS) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool run(void* hook, Call& call) {
@@ -198,8 +222,14 @@ int start_any(MPI_Request request) {
 void forget_persistent(MPI_Request request) {
   Persistent* persistent = table().find(request);
   if (persistent == nullptr) return;
-  table().list(persistent, false);
+  discount(table().list(persistent, false));
   let_go(persistent);
+}
+
+int tell_error(MPI_Request request) {
+  const int error = table().take_error(request);
+  discount(error);
+  return error;
 }
 
 int forward_persistent(uint32_t index, const Word* words) {

@@ -4,7 +4,7 @@
 // contribution), reduced (its slice of the round is reduced and stands in its cell), drained (it reads nobody's cell of the round
 // any more). A cell is filled again when everybody has drained it, so a rank may be ahead by the number of cells. Where a round
 // is smaller than a cell, a vector of many rounds may be *deep*: a cell then holds several rounds, and a rank may be ahead by all
-// that its cells hold.
+// that its cells hold. It chooses where each stands, and says so on its board: how far it goes ahead is its own business.
 #pragma once
 #include <algorithm>
 
@@ -34,9 +34,21 @@ class Rounds {
   uint32_t count() const { return count_; }
   Range range(uint32_t i) const { return {i * elements_, std::min((i + 1) * elements_, total_)}; }
   uint64_t number(uint32_t i) const { return first_ + i; }
-  // Where round i stands, from byte place(i) of its cell on; unless it is deep that is the byte of the vector.
-  transport::Cell cell(uint32_t i) const { return {uint32_t(number(i) / parts_), parts_ == 1 ? begin(i) : 0}; }
-  size_t place(uint32_t i) const { return parts_ == 1 ? begin(i) : size_t(number(i) % parts_) * room_; }
+  // Where round i of rank r stands, from byte `at` of its cell on; unless it is deep that is the byte of the vector.
+  struct Place {
+    transport::Cell cell;
+    size_t at;
+  };
+  Place place_of(int r, uint32_t i) {
+    if (!deep()) return {{uint32_t(number(i)), begin(i)}, begin(i)};
+    const uint32_t p = team_.board(r).places[number(i) % place_ring];
+    return {{p / parts_, 0}, size_t(p % parts_) * room_};
+  }
+  // Where every rank's stands, of rounds that are not deep.
+  transport::Cell cell(uint32_t i) const { return {uint32_t(number(i)), begin(i)}; }
+  size_t place(uint32_t i) const { return begin(i); }
+  // Before round i is put: where this rank's stands. It is free.
+  void choose_place(uint32_t i);
 
   // Part `owner` of round i in as many as there are ranks, on cache lines where elements allow.
   Range slice(uint32_t i, int owner) const { return part_of(range(i), owner, team_.size, grain_); }
@@ -49,26 +61,34 @@ class Rounds {
   Status free(uint32_t i) { return team_.all_drained(last_tenant(i)); }
   int kept_by(uint32_t i) { return team_.not_drained(last_tenant(i)); }
 
+  // For a rank that reads nothing, before round i: stays for a moment where its peers are farther behind than what is best for
+  // the caches. Once only, and not where somebody is likely to be late: then it goes ahead.
+  void linger(uint32_t i);
+
   // Rounds that a rank may have filled and not drained itself.
   uint32_t most_ahead() const { return lag_; }
 
   // Copies `part` of `vector`, which lies in round i, into this rank's cell.
   Status put(uint32_t i, const Range& part, const void* vector) {
     if (part.size() == 0) return Status::good();
-    return team_.staged->put(cell(i), place(i, part), static_cast<const char*>(vector) + at(part), bytes(part));
+    const Place where = place_of(team_.rank, i);
+    return team_.staged->put(where.cell, in(where, i, part), static_cast<const char*>(vector) + at(part), bytes(part));
   }
 
   // Where rank r's cell holds it.
   Status get(int r, uint32_t i, const Range& part, const void** data) {
-    return team_.staged->get(r, {}, cell(i), place(i, part), bytes(part), nullptr, data);
+    const Place where = place_of(r, i);
+    return team_.staged->get(r, {}, where.cell, in(where, i, part), bytes(part), nullptr, data);
   }
   char* in_cell(uint32_t i, const Range& part) {
-    return static_cast<char*>(team_.staged->place(cell(i), place(i, part), bytes(part)));
+    const Place where = place_of(team_.rank, i);
+    return static_cast<char*>(team_.staged->place(where.cell, in(where, i, part), bytes(part)));
   }
 
   // All of round i for everybody to read.
   Status stage(uint32_t i, const void* vector) {
     STRETTO_TRY(free(i));
+    choose_place(i);
     STRETTO_TRY(put(i, range(i), vector));
     filled(i);
     return Status::good();
@@ -90,14 +110,17 @@ class Rounds {
   Status wait_reduced(int r, uint32_t i) { return team_.waiter.until(team_.board(r).reduced, number(i), r); }
 
  private:
-  size_t place(uint32_t i, const Range& part) const { return place(i) + at(part) - begin(i); }
+  bool deep() const { return parts_ > 1; }
+  void lay_out();
+  size_t in(const Place& where, uint32_t i, const Range& part) const { return where.at + at(part) - begin(i); }
   size_t begin(uint32_t i) const { return i * elements_ * element_; }
 
   // The newest round that must be drained before round i may be filled: the one that stood there before. Where rounds lay
   // otherwise before, that is everything until then.
-  uint64_t last_tenant(uint32_t i) const {
-    const uint64_t before = number(i) - parts_ * team_.staged->cells();
-    return reached(before, team_.rounds_moved) ? before : team_.rounds_moved;
+  uint64_t last_tenant(uint32_t i) const { return before(i, parts_ * team_.staged->cells()); }
+  uint64_t before(uint32_t i, uint32_t rounds) const {
+    const uint64_t earlier = number(i) - rounds;
+    return reached(earlier, team_.rounds_moved) ? earlier : team_.rounds_moved;
   }
 
   Team& team_;
@@ -107,6 +130,7 @@ class Rounds {
   size_t room_;
   uint32_t parts_ = 1;  // rounds in a cell
   uint32_t lag_ = lag;
+  bool goes_ahead_ = false;  // does not linger any more
   uint64_t first_;
 };
 

@@ -190,8 +190,6 @@ class StagedShipment {
 
   Rounds& rounds() { return *rounds_; }              // NOLINT(bugprone-unchecked-optional-access)
   const Rounds& rounds() const { return *rounds_; }  // NOLINT(bugprone-unchecked-optional-access)
-  transport::Cell cell(uint32_t i) const { return rounds().cell(i); }
-  size_t place(uint32_t i, int position) const { return rounds().place(i) + size_t(position) * slice_; }
 
   // A round is staged while the one before is read by others; more of them only while there is nobody to read from.
   Status run_rounds() {
@@ -241,8 +239,10 @@ class StagedShipment {
   }
 
   Status stage() {
+    if (!parcels_.gets_any()) rounds().linger(staged_);
     const uint32_t i = staged_++;
     int position = 0;
+    rounds().choose_place(i);
     for (int r = 0; r < sizes(); ++r) {
       Piece piece = listed(r);
       if (route_.known && route_.each && r == team_.rank) continue;
@@ -256,8 +256,9 @@ class StagedShipment {
   Status put(uint32_t i, int position, Piece piece) {
     Range range = rounds().range(i);
     if (piece.bytes <= range.begin) return Status::good();
-    size_t bytes = std::min(range.end, piece.bytes) - range.begin;
-    return team_.staged->put(cell(i), place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
+    const Rounds::Place place = rounds().place_of(team_.rank, i);
+    const size_t bytes = std::min(range.end, piece.bytes) - range.begin, at = place.at + size_t(position) * slice_;
+    return team_.staged->put(place.cell, at, static_cast<char*>(piece.data) + range.begin, bytes);
   }
 
   // The label of rank r, if it is new, and its next round, if that is there.
@@ -270,7 +271,9 @@ class StagedShipment {
     const size_t bytes = std::min(range.end, source.bytes) - range.begin;
     const void* data;
     STRETTO_TRY(rounds().wait_filled(r, i));
-    STRETTO_TRY(team_.staged->get(r, {}, rounds().cell(i), place(i, source.position), bytes, nullptr, &data));
+    const Rounds::Place place = rounds().place_of(r, i);
+    const size_t at = place.at + size_t(source.position) * slice_;
+    STRETTO_TRY(team_.staged->get(r, {}, place.cell, at, bytes, nullptr, &data));
     parcels_.receive(r, range.begin, data, bytes);
     return Status::good();
   }

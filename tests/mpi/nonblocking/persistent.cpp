@@ -195,25 +195,34 @@ void many_prepared() {
   for (MPI_Request& request : requests) MPI_Request_free(&request);
 }
 
-// The call that completes it tells of an error.
+int class_of(int code) {
+  int kind = MPI_SUCCESS;
+  if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
+  return kind;
+}
+
+// The call that completes it tells of the error that the blocking call has, the first time and once it has failed.
 void failed_start() {
   if (world.size < 2) return;
-  MPI_Comm comm;
+  MPI_Comm comm, other;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_dup(MPI_COMM_WORLD, &other);
+  for (MPI_Comm each : {comm, other}) MPI_Comm_set_errhandler(each, MPI_ERRORS_RETURN);
   std::vector<char> give(8, char(world.rank)), get(4 * size_t(world.size));
   MPI_Request request;
-  const bool long_one = world.rank == world.size - 1;
-  MPI_Gather_init(give.data(), long_one ? 8 : 4, MPI_CHAR, get.data(), 4, MPI_CHAR, 0, comm, MPI_INFO_NULL, &request);
+  const int count = world.rank == world.size - 1 ? 8 : 4;
+  MPI_Gather_init(give.data(), count, MPI_CHAR, get.data(), 4, MPI_CHAR, 0, comm, MPI_INFO_NULL, &request);
   for (int round = 0; round < 2; ++round) {
     MPI_Start(&request);
-    const int code = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    int kind = MPI_SUCCESS;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
-    world.check(kind == (world.rank == 0 ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "a message that is too long", round);
+    const int kind = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    const int blocking = class_of(MPI_Gather(give.data(), count, MPI_CHAR, get.data(), 4, MPI_CHAR, 0, other));
+    world.check(kind == blocking, "the error of the blocking call", kind);
+    world.check(world.rank == 0 ? kind != MPI_SUCCESS : kind == MPI_SUCCESS, "a message that is too long", round);
+    if (world.rank == 0 && round == 0) world.check(kind == MPI_ERR_TRUNCATE, "its error", kind);
   }
   MPI_Request_free(&request);
   MPI_Comm_free(&comm);
+  MPI_Comm_free(&other);
 }
 
 }  // namespace
