@@ -79,6 +79,8 @@ Outcome Communicator::decide_across(const Request& request) {
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
+  const bool prefix = request.kind == collective::Kind::scan || request.kind == collective::Kind::exscan;
+  if (prefix && !place.in_order) return {-1, Reason::many_nodes, {}};
   if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
   if (!fits_across(request)) return {-1, Reason::large_element, {}};
   return {last.selection.algorithm, Reason::none, {}};
