@@ -74,6 +74,13 @@ int complete_in_c(uint32_t index, Word* words, uint32_t count);
 // The code for a call of MPI that has just completed requests well, some of failed operations maybe.
 int error_to_tell(const Completion& completion);
 
+// Calls that free a communicator, as the first of their words.
+inline constexpr bool frees_communicator(uint32_t index) {
+  return index == number::Comm_free || index == number::Comm_disconnect;
+}
+// Before such a call, which is collective: where communicators of MPI's own go with it, its operations end first.
+void end_operations_on(MPI_Comm comm);
+
 // Calls that make a communicator, as the last of their words.
 inline constexpr bool makes_communicator(uint32_t index) {
   return index == number::Comm_dup || index == number::Comm_dup_with_info || index == number::Comm_split ||
