@@ -50,7 +50,7 @@ constexpr SettingRow rows[] = {
     {"STRETTO_MEETING", "text", "", "where the nodes of a job meet, as address:port, several parted by / (set by stretto run)"},
     {"STRETTO_PROGRESS", "calls|thread", "calls",
      "who goes on with nonblocking collectives: MPI's calls, and a thread when none came for a millisecond; or that thread "
-     "always"},
+     "always, in jobs over several nodes with MPI_THREAD_MULTIPLE and for their collectives too"},
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
 };

@@ -50,6 +50,8 @@ class Suspension {
  public:
   // Returns when the wait is over, or earlier to look around.
   virtual void suspend(const Wait& wait) = 0;
+  // The same for what gives no signal: returns once done() says true, which is asked now and then, by whichever thread.
+  virtual void until_done(bool (*done)(void* context), void* context) = 0;
 
  protected:
   ~Suspension() = default;

@@ -26,11 +26,11 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   if (node && node->reason() == Reason::none)
     across.reset(new (std::nothrow) AcrossNodes(span, std::unique_ptr<Communicator>(node)));
   bool usable = across && across->usable();
-  // Least element, and whether no node is crowded.
-  int64_t agreed[2] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded()};
+  // Least element, whether no node is crowded, and whether MPI may be called by any thread.
+  int64_t agreed[3] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded(), policy.host.any_thread};
   std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(Reason::many_nodes));
   if (!made) agreed[0] = 0;
-  if (!policy.host.least(comm, agreed, 2) || agreed[0] == 0) {
+  if (!policy.host.least(comm, agreed, 3) || agreed[0] == 0) {
     if (across)
       across->leave();
     else if (node)
@@ -39,6 +39,7 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   }
   across->largest_element = size_t(agreed[0]);
   across->crowded = agreed[1] == 0;
+  across->any_thread = agreed[2] != 0;
   made->rank_ = rank;
   made->size_ = size;
   made->job_ = &job;
@@ -68,7 +69,7 @@ bool Communicator::fits_across(const Request& request) const {
 }
 
 // As decide(), from facts that all nodes have agreed on.
-Outcome Communicator::decide_across(const Request& request) {
+Outcome Communicator::choose_across(const Request& request) {
   const collective::Placement& place = across_->place();
   auto& last = last_[int(request.kind)];
   if (last.bytes != request.bytes()) {
@@ -79,9 +80,40 @@ Outcome Communicator::decide_across(const Request& request) {
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
+  const bool prefix = request.kind == collective::Kind::scan || request.kind == collective::Kind::exscan;
+  if (prefix && !place.in_order) return {-1, Reason::many_nodes, {}};
   if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
   if (!fits_across(request)) return {-1, Reason::large_element, {}};
   return {last.selection.algorithm, Reason::none, {}};
+}
+
+Outcome Communicator::decide_across(const Request& request) {
+  Outcome outcome = choose_across(request);
+  if (outcome.algorithm >= 0) end_operations();
+  return outcome;
+}
+
+// A stage between nodes may be due while this rank's program sits in a call of MPI that ends only after it: so another thread
+// must be allowed to see to it. Pieces have one room per communicator, which later calls write to.
+Outcome Communicator::prepare_started_across(Operation& operation, const Request& request) {
+  using collective::Kind;
+  const Kind kind = request.kind;
+  const bool vectors = kind <= Kind::allreduce || kind == Kind::scan || kind == Kind::exscan;
+  if (!across_->any_thread || !vectors) return {-1, Reason::many_nodes, {}};
+  Outcome outcome = choose_across(request);
+  operation.algorithm = outcome.algorithm;
+  return outcome;
+}
+
+Status Communicator::execute_started_across(Operation& operation, const Request& request, int row) {
+  Status status = peer_lost("a rank died", lost_);
+  if (!declines()) {
+    across_->begin_started(operation.has_fiber() ? &operation : nullptr);
+    status = execute_across(request, row);
+    across_->end_started();
+  }
+  operation.end_turn();
+  return status;
 }
 
 collective::Piece* Communicator::room_for_gives() {

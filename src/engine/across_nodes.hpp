@@ -22,13 +22,25 @@ class AcrossNodes {
   collective::Cluster& cluster() { return cluster_; }
   collective::Piece* pieces(int side) { return &pieces_[size_t(side) * size_t(place().size)]; }
 
-  // What the nodes agreed on: whether ranks outnumber CPUs on one of them, and the largest element of a user's operation.
+  // What the nodes agreed on: whether ranks outnumber CPUs on one of them, the largest element of a user's operation, and whether
+  // all threads may call MPI, which nonblocking collectives need.
   bool crowded = false;
   size_t largest_element = 0;
+  bool any_thread = false;
 
   // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
   size_t prepare_node();
   void leave() { node_->leave(); }
+
+  // What happens between them is a nonblocking collective's, which waits by `suspension`; null: in its thread.
+  void begin_started(collective::Suspension* suspension) {
+    node_->team_->waiter.suspend_by(suspension);
+    links_->begin_started(suspension);
+  }
+  void end_started() {
+    node_->team_->waiter.suspend_by(nullptr);
+    links_->end_started();
+  }
 
  private:
   static Status run_in_node(void* self, const collective::Request& request);

@@ -285,6 +285,7 @@ Outcome Communicator::rehearse(Operation& operation, const Request& request) {
 // it stood when all ranks last knew. What the operation then lacks it does without.
 Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
   if (operation.rehearses()) return rehearse(operation, request);
+  if (across_) return prepare_started_across(operation, request);
   if (reason() != Reason::none) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   const select::Selection& selection = select(request);
@@ -311,8 +312,13 @@ Status Communicator::run_in_turn(const Request& request, int index, bool copies_
   return algorithm.run(*team_, request);
 }
 
+void Communicator::end_operations() {
+  if (queue_.length.load(std::memory_order_acquire) != 0) policy_->progress->drain(queue_);
+}
+
 Status Communicator::execute_started(Operation& operation, const Request& request, int algorithm) {
   operation.take_turn(*this, queue_);
+  if (across_) return execute_started_across(operation, request, algorithm);
   team_->waiter.suspend_by(operation.has_fiber() ? &operation : nullptr);
   Status status = run_in_turn(request, algorithm, operation.copies_pay);
   team_->waiter.suspend_by(nullptr);

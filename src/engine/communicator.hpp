@@ -18,6 +18,7 @@ struct Host {
   bool (*broadcast)(void* comm, void* data, int bytes) = nullptr;   // from rank 0 to all ranks of `comm`
   bool (*all)(void* comm, bool own) = nullptr;                      // whether `own` is true on every rank of `comm`
   bool (*least)(void* comm, int64_t* values, int count) = nullptr;  // each the least that a rank of `comm` has
+  bool any_thread = false;                                          // the library may be called by any thread at any time
 };
 
 // Decisions common to all communicators of the process.
@@ -98,6 +99,9 @@ class Communicator {
   collective::Piece* room_for_gives();
   collective::Piece* room_for_gets();
 
+  // Returns when no operation is under way any more. In a call that is collective and may wait.
+  void end_operations();
+
   // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
   // maker's.
   void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
@@ -131,7 +135,10 @@ class Communicator {
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
+  Outcome choose_across(const collective::Request& request);
   Outcome decide_across(const collective::Request& request);
+  Outcome prepare_started_across(Operation& operation, const collective::Request& request);
+  Status execute_started_across(Operation& operation, const collective::Request& request, int row);
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t patience_ns = 1'000'000;  // how long calls may leave operations alone
 constexpr uint64_t longest_sleep_ns = 1'000'000'000;
-constexpr size_t stack_bytes = 256 << 10;
+constexpr size_t stack_bytes = 8 << 20;  // address space; inside MPI's calls functions of the program may run on it
 
 }  // namespace
 

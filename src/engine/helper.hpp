@@ -1,4 +1,5 @@
-// The thread that goes on with outstanding operations while the program computes, or is inside MPI. It calls no MPI.
+// The thread that goes on with outstanding operations while the program computes, or is inside MPI. It calls MPI for operations
+// over nodes alone.
 #pragma once
 #include <pthread.h>
 

@@ -18,17 +18,18 @@ int number_in(const char* variable) {
   return (*end == '\0' || alike) && value <= 1 << 20 ? int(value) : -1;
 }
 
-// Launchers that tell both, by the variables they set.
+// Launchers that tell rank and size, by the variables they set.
 struct Launcher {
   const char* rank;
   const char* size;
+  const char* world;
 };
 constexpr Launcher launchers[] = {
-    {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},  // Open MPI
-    {"MPI_LOCALRANKID", "MPI_LOCALNRANKS"},                        // Hydra: MPICH, Intel MPI
-    {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE"},    // MVAPICH2
-    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE"},                // srun; the size is plain only where all nodes are alike
-    {"PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE"},                      // HPE
+    {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_SIZE"},  // Open MPI
+    {"MPI_LOCALRANKID", "MPI_LOCALNRANKS", "PMI_SIZE"},                                    // Hydra: MPICH, Intel MPI
+    {"MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE"},     // MVAPICH2
+    {"SLURM_LOCALID", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NUM_TASKS"},  // srun; tells where all nodes are alike
+    {"PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "PMI_SIZE"},                    // HPE
 };
 
 // The process that starts the ranks on each node, where one exists per launch.
@@ -38,7 +39,7 @@ constexpr const char* starters[] = {"hydra_pmi_proxy", "pmi_proxy", "slurmstepd"
 
 Locality locality() {
   for (const Launcher& launcher : launchers) {
-    Locality found{number_in(launcher.rank), number_in(launcher.size)};
+    Locality found{number_in(launcher.rank), number_in(launcher.size), number_in(launcher.world)};
     if (found.rank >= 0 && found.size > found.rank) return found;
   }
   return {};

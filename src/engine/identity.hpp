@@ -7,6 +7,7 @@ namespace stretto::engine {
 struct Locality {
   int rank = -1;  // among the ranks of this job on this node; -1: the launcher does not say
   int size = -1;
+  int world = -1;  // ranks of the job on all nodes, where the launcher says so
 };
 
 Locality locality();

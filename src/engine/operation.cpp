@@ -79,6 +79,13 @@ void Operation::suspend(const collective::Wait& wait) {
   wait_ = nullptr;
 }
 
+void Operation::until_done(bool (*done)(void*), void* context) {
+  done_context_ = context;
+  done_ = done;
+  fiber_.suspend();
+  done_ = nullptr;
+}
+
 bool Operation::ready(uint64_t now) const {
   return wait_ == nullptr || wait_->is_over() || now >= look_around_;
 }

@@ -52,9 +52,12 @@ class Operation : public collective::Suspension {
   // Its turn is over. Returns in a thread that may call MPI.
   void end_turn();
   void suspend(const collective::Wait& wait) override;
+  void until_done(bool (*done)(void*), void* context) override;
 
   // Whether resuming it may get it further: its wait is over, or it is time to look whether its peers live.
   bool ready(uint64_t now) const;
+  // What it waits for by until_done() is not done. Asks, which may call MPI and the program's functions: not on a fiber's stack.
+  bool asks_in_vain() { return done_ != nullptr && !done_(done_context_); }
 
   Communicator* communicator() const { return communicator_; }  // null: it has not queued up
 
@@ -78,6 +81,8 @@ class Operation : public collective::Suspension {
   Operation* next_ = nullptr;
   const collective::Wait* wait_ = nullptr;  // null: nothing to wait for
   uint64_t look_around_ = 0;                // at this time of the clock
+  bool (*done_)(void*) = nullptr;           // to be asked before it is resumed
+  void* done_context_ = nullptr;
 };
 
 // The operations of one communicator, in the order of their calls, which is the same on all its ranks.

@@ -55,19 +55,24 @@ bool Progress::drive() {
     }
     queue->busy = true;
     lock.unlock();
-    serve(*queue);
-    moved = true;
+    moved = serve(*queue) || moved;
     lock.lock();
   }
   return moved;
 }
 
-void Progress::serve(Queue& queue) {
+// Whether it got any operation further.
+bool Progress::serve(Queue& queue) {
+  bool moved = false;
   Operation* operation;
   do {
     operation = queue.first;
-    operation->resume();
+    if (!operation->asks_in_vain()) {
+      operation->resume();
+      moved = true;
+    }
   } while (after(queue, *operation));
+  return moved;
 }
 
 // True: the next operation of this queue has its turn. False: the queue is not this thread's any more.

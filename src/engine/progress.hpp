@@ -38,7 +38,7 @@ class Progress {
   void forget();
 
  private:
-  void serve(Queue& queue);
+  bool serve(Queue& queue);
   bool after(Queue& queue, Operation& operation);
   void append(Queue& queue);
   Queue* take();

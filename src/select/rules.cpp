@@ -263,7 +263,9 @@ const char* default_rules() {
          "gather     nodes=2.. ranks=8..   leader\n"
          "scatter    nodes=2..             leader\n"
          "reduce_scatter       nodes=2..   leaders\n"
-         "reduce_scatter_block nodes=2..   leaders\n";
+         "reduce_scatter_block nodes=2..   leaders\n"
+         "scan       nodes=2..             leader\n"
+         "exscan     nodes=2..             leader\n";
 }
 
 }  // namespace stretto::select

@@ -98,7 +98,10 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
   c.policy.any_order = strcmp(s.order, "domains") == 0;
   c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
-  c.policy.host = {drive_progress, broadcast, all};
+  int level = MPI_THREAD_SINGLE;
+  mpi().Query_thread(&level);
+  const bool any_thread = strcmp(s.progress, "thread") == 0 && level == MPI_THREAD_MULTIPLE;
+  c.policy.host = {.progress = drive_progress, .broadcast = broadcast, .all = all, .any_thread = any_thread};
   c.policy.progress = &c.progress;
   c.turns = uint32_t(s.turns < UINT32_MAX ? s.turns : UINT32_MAX);
   return true;

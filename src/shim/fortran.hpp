@@ -117,6 +117,7 @@ void fortran_forward(uint32_t index, Form form, Words... words) {
   if (!waits_for_requests(index) && !tests_requests(index)) {
     advance();
     const Word array[] = {words..., 0};
+    if (frees_communicator(index) && attached()) end_operations_on(fortran_value<MPI_Comm>(array[0]));
     if (concerns_persistent(index) && any_persistent() && persistent_in_fortran(index, array)) return;
     return void(forward_fortran(fortran_function(index, form), words...));
   }

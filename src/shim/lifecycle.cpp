@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/settings.hpp"
+#include "engine/identity.hpp"
 #include "shim/handles.hpp"
 
 namespace stretto::shim {
@@ -55,6 +57,13 @@ void initialised(uint64_t begin, uint32_t index) {
   profile::profile_initialised(begin, index);
 }
 
+bool wants_any_thread() {
+  const Settings& s = settings();
+  if (!s.accelerate || strcmp(s.progress, "thread") != 0 || strcmp(s.nodes, "off") == 0) return false;
+  const engine::Locality here = engine::locality();
+  return here.world > here.size && library().flavor == own_flavor();
+}
+
 void finalizing(uint64_t begin) {
   library();
   profile::profile_finalizing(begin);
@@ -78,12 +87,19 @@ using namespace stretto::shim;
 extern "C" {
 
 STRETTO_WRAPPER Word MPI_Init(Word argc, Word argv) {
-  return init_with(number::Init, [&] { return forward(function_address(number::Init), argc, argv); });
+  return init_with(number::Init, [&] {
+    int provided;
+    if (!wants_any_thread()) return forward(function_address(number::Init), argc, argv);
+    return forward(function_address(number::Init_thread), argc, argv, Word(MPI_THREAD_MULTIPLE),
+                   reinterpret_cast<Word>(&provided));
+  });
 }
 
 STRETTO_WRAPPER Word MPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
-  return init_with(number::Init_thread,
-                   [&] { return forward(function_address(number::Init_thread), argc, argv, required, provided); });
+  return init_with(number::Init_thread, [&] {
+    const Word level = wants_any_thread() ? Word(MPI_THREAD_MULTIPLE) : required;
+    return forward(function_address(number::Init_thread), argc, argv, level, provided);
+  });
 }
 
 STRETTO_WRAPPER Word MPI_Finalize() {

@@ -8,6 +8,9 @@ void initialised(uint64_t begin, uint32_t index);  // after a successful MPI_Ini
 void finalizing(uint64_t begin);                   // before MPI_Finalize
 void aborting();  // before MPI_Abort, which does not return: its count in the record is the mark it leaves
 
+// Whether MPI is to let all threads call it, whatever the program asks for: STRETTO_PROGRESS=thread over several nodes.
+bool wants_any_thread();
+
 // `plain` makes the call and returns its code.
 template <class Plain>
 Word init_with(uint32_t index, Plain plain) {

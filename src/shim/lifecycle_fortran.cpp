@@ -16,11 +16,19 @@ Word call_fortran(uint32_t index, Form form, Word ierror, Words... words) {
 }
 
 void fortran_init(Form form, Word ierror) {
-  init_with(number::Init, [&] { return call_fortran(number::Init, form, ierror); });
+  init_with(number::Init, [&] {
+    if (!wants_any_thread()) return call_fortran(number::Init, form, ierror);
+    MPI_Fint level = MPI_THREAD_MULTIPLE, provided;
+    return call_fortran(number::Init_thread, form, ierror, reinterpret_cast<Word>(&level), reinterpret_cast<Word>(&provided));
+  });
 }
 
 void fortran_init_thread(Form form, Word required, Word provided, Word ierror) {
-  init_with(number::Init_thread, [&] { return call_fortran(number::Init_thread, form, ierror, required, provided); });
+  init_with(number::Init_thread, [&] {
+    MPI_Fint level = MPI_THREAD_MULTIPLE;
+    const Word asked = wants_any_thread() ? reinterpret_cast<Word>(&level) : required;
+    return call_fortran(number::Init_thread, form, ierror, asked, provided);
+  });
 }
 
 void fortran_finalize(Form form, Word ierror) {

@@ -256,6 +256,16 @@ bool advance() {
   return finish_executed() || moved;
 }
 
+void end_operations_on(MPI_Comm comm) {
+  Context& c = context();
+  engine::Communicator* communicator = nullptr;
+  int found = 0;
+  if (comm == comm_null() || mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return;
+  if (!found || !communicator->spans_nodes()) return;
+  communicator->end_operations();
+  finish_executed();
+}
+
 void finish_operations() {
   Context& c = context();
   for (uint32_t round = 0; c.progress.queued().load() != 0; ++round) {

@@ -80,6 +80,13 @@ int error_to_tell(const Completion& completion, int code);
 // Where the statuses of a call for several requests are, and how many it has set; null where they are ignored, or Fortran's.
 MPI_Status* statuses_of(const Completion& completion, int* count);
 
+// Calls that free a communicator, as the first of their words.
+inline constexpr bool frees_communicator(uint32_t index) {
+  return index == number::Comm_free || index == number::Comm_disconnect;
+}
+// Before such a call, which is collective: where communicators of MPI's own go with it, its operations end first.
+void end_operations_on(MPI_Comm comm);
+
 // Calls that make a communicator, as the last of their words.
 inline constexpr bool makes_communicator(uint32_t index) {
   return index == number::Comm_dup || index == number::Comm_dup_with_info || index == number::Comm_split ||

@@ -82,22 +82,32 @@ class Rail final : public collective::Links {
   }
   Rail* next() const { return next_; }
 
-  Status barrier() override { return status_of(mpi().Barrier(comm_)); }
+  Status barrier() override {
+    if (!started()) return status_of(mpi().Barrier(comm_));
+    MPI_Request request;
+    return ended(mpi().Ibarrier(comm_, &request), &request);
+  }
 
   Status gather(const void* own, void* all, size_t bytes, int root) override {
     gives(bytes, rank_ != root);
-    return status_of(mpi().Gather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), root, comm_));
+    if (!started()) return status_of(mpi().Gather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), root, comm_));
+    MPI_Request request;
+    return ended(mpi().Igather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), root, comm_, &request), &request);
   }
   Status allgather(const void* own, void* all, size_t bytes) override {
     gives(bytes, others());
-    return status_of(mpi().Allgather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), comm_));
+    if (!started()) return status_of(mpi().Allgather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), comm_));
+    MPI_Request request;
+    return ended(mpi().Iallgather(own, int(bytes), byte_type(), all, int(bytes), byte_type(), comm_, &request), &request);
   }
   Status exchange(const Blocks& to_send, const Blocks& to_receive) override {
+    if (started()) return after(start_exchange(to_send, to_receive, 0), 0);
     gives(to_send);
     return status_of(mpi().Alltoallv(to_send.data, to_send.bytes, to_send.offsets, byte_type(), to_receive.data, to_receive.bytes,
                                      to_receive.offsets, byte_type(), comm_));
   }
   Status allgather_blocks(const Blocks& blocks) override {
+    if (started()) return after(start_allgather_blocks(blocks, 0), 0);
     gives(size_t(blocks.bytes[rank_]), others());
     return status_of(
         mpi().Allgatherv(MPI_IN_PLACE, 0, byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(), comm_));
@@ -105,8 +115,13 @@ class Rail final : public collective::Links {
   Status gather_blocks(const Blocks& blocks, int root) override {
     gives(size_t(blocks.bytes[rank_]), rank_ != root);
     const void* own = rank_ == root ? MPI_IN_PLACE : static_cast<const char*>(blocks.data) + blocks.offsets[rank_];
-    return status_of(mpi().Gatherv(own, blocks.bytes[rank_], byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
-                                   root, comm_));
+    if (!started())
+      return status_of(mpi().Gatherv(own, blocks.bytes[rank_], byte_type(), blocks.data, blocks.bytes, blocks.offsets,
+                                     byte_type(), root, comm_));
+    MPI_Request request;
+    return ended(mpi().Igatherv(own, blocks.bytes[rank_], byte_type(), blocks.data, blocks.bytes, blocks.offsets, byte_type(),
+                                root, comm_, &request),
+                 &request);
   }
 
   Status start_exchange(const Blocks& to_send, const Blocks& to_receive, int slot) override {
@@ -135,7 +150,7 @@ class Rail final : public collective::Links {
     gives(bytes, rank_ == root ? others() : 0);
     return status_of(mpi().Ibcast(data, int(bytes), byte_type(), root, comm_, &requests_[slot]));
   }
-  Status finish(int slot) override { return status_of(mpi().Wait(&requests_[slot], MPI_STATUS_IGNORE)); }
+  Status finish(int slot) override { return ended(MPI_SUCCESS, &requests_[slot]); }
 
   Status start_receive(int from, void* data, size_t bytes, int slot) override {
     return status_of(mpi().Irecv(data, int(bytes), byte_type(), from, message_tag, all_, &requests_[slot]));
@@ -159,10 +174,37 @@ class Rail final : public collective::Links {
   Status finish_messages() override {
     const int pending = pending_;
     pending_ = 0;
-    return status_of(mpi().Waitall(pending, messages_.get(), MPI_STATUSES_IGNORE));
+    if (suspension() == nullptr) return status_of(mpi().Waitall(pending, messages_.get(), MPI_STATUSES_IGNORE));
+    return suspended([&](int* flag) { return mpi().Testall(pending, messages_.get(), flag, MPI_STATUSES_IGNORE); });
   }
 
  private:
+  // Of what has been started: when it is done.
+  Status ended(int code, MPI_Request* request) {
+    if (code != MPI_SUCCESS) return status_of(code);
+    if (suspension() == nullptr) return status_of(mpi().Wait(request, MPI_STATUS_IGNORE));
+    return suspended([&](int* flag) { return mpi().Test(request, flag, MPI_STATUS_IGNORE); });
+  }
+  Status after(const Status& start, int slot) { return start.ok() ? finish(slot) : start; }
+
+  // Others have the thread until test(&flag) says that it is done.
+  template <class Test>
+  Status suspended(Test test) {
+    struct Asked {
+      Test& test;
+      int code;
+    } asked{test, MPI_SUCCESS};
+    suspension()->until_done(
+        [](void* context) {
+          auto& a = *static_cast<Asked*>(context);
+          int flag = 0;
+          a.code = a.test(&flag);
+          return a.code != MPI_SUCCESS || flag != 0;
+        },
+        &asked);
+    return status_of(asked.code);
+  }
+
   static constexpr int message_tag = 0;
   static constexpr size_t largest_part = size_t(1) << 30;  // of a message, whose bytes MPI counts by ints
 
@@ -188,7 +230,10 @@ class Rail final : public collective::Links {
   }
 
   size_t others() const { return size_t(size_ - 1); }
-  static void gives(size_t bytes, size_t times) { given_to_other_nodes += bytes * times; }
+  // The call in which a nonblocking one goes on is another.
+  void gives(size_t bytes, size_t times) const {
+    if (!started()) given_to_other_nodes += bytes * times;
+  }
   void gives(const Blocks& blocks) const {
     for (int i = 0; i < size_; ++i)
       if (i != rank_) gives(size_t(blocks.bytes[i]), 1);

@@ -51,6 +51,7 @@ template <class... Words>
 __attribute__((noinline)) Word forward_advancing(uint32_t index, Word* words) {
   if (waits_for_requests(index) || tests_requests(index)) return Word(complete_in_c(index, words, sizeof...(Words)));
   advance();
+  if (frees_communicator(index) && attached() && words[0]) end_operations_on(*as<const MPI_Comm*>(words[0]));
   if (concerns_persistent(index) && any_persistent()) return Word(forward_persistent(index, words));
   return forward_each<Words...>(function_address(index), words, std::index_sequence_for<Words...>());
 }

@@ -24,6 +24,12 @@ struct Functions {
   static constexpr auto Iallgatherv = MPI_Iallgatherv;
   static constexpr auto Irecv = MPI_Irecv;
   static constexpr auto Isend = MPI_Isend;
+  static constexpr auto Ibarrier = MPI_Ibarrier;
+  static constexpr auto Igather = MPI_Igather;
+  static constexpr auto Igatherv = MPI_Igatherv;
+  static constexpr auto Iallgather = MPI_Iallgather;
+  static constexpr auto Test = MPI_Test;
+  static constexpr auto Testall = MPI_Testall;
   static constexpr auto Wait = MPI_Wait;
   static constexpr auto Waitall = MPI_Waitall;
 

@@ -11,6 +11,7 @@
 #include "collective/hierarchy/placement.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/request.hpp"
+#include "collective/waiter.hpp"
 
 namespace stretto::collective {
 
@@ -20,6 +21,17 @@ class Links {
  public:
   static constexpr int slots = 4;
   virtual ~Links() = default;
+
+  // Between begin_started() and end_started() the stages are those of a nonblocking collective: each is started by a nonblocking
+  // call of MPI, and `suspension` returns when it is done; null: the thread waits. On all ranks of the rail alike.
+  void begin_started(Suspension* suspension) {
+    started_ = true;
+    suspension_ = suspension;
+  }
+  void end_started() {
+    started_ = false;
+    suspension_ = nullptr;
+  }
 
   virtual Status barrier() = 0;
   virtual Status gather(const void* own, void* all, size_t bytes, int root) = 0;  // `all` is used on the root only
@@ -52,6 +64,14 @@ class Links {
   virtual Status receive(int from, void* data, size_t bytes) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
   virtual Status finish_messages() = 0;
+
+ protected:
+  bool started() const { return started_; }
+  Suspension* suspension() const { return suspension_; }
+
+ private:
+  bool started_ = false;
+  Suspension* suspension_ = nullptr;
 };
 
 class Cluster {

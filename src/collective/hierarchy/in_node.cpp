@@ -34,7 +34,8 @@ Status Cluster::ship_in_node(Kind kind, int root, size_t count, const Piece* giv
 Status Cluster::run_in_node(const Request& request) {
   if (place.local_size > 1) return in_node_(context_, request);
   keep(request);
-  if (request.kind == Kind::reduce && request.output != request.input) memcpy(request.output, request.input, request.bytes());
+  const bool has_own = request.kind == Kind::reduce || request.kind == Kind::scan;
+  if (has_own && request.output != request.input) memcpy(request.output, request.input, request.bytes());
   return Status::good();
 }
 

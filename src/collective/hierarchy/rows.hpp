@@ -35,6 +35,8 @@ Status alltoall_messages(Cluster& cluster, const Request& request);
 
 Status scatter_reduce_leaders(Cluster& cluster, const Request& request);
 
+Status scan_leader(Cluster& cluster, const Request& request);  // exscan too; place.in_order
+
 // Blocks that each of the ranks needs room for in scatter_reduce_leaders: an element must fit so often.
 inline size_t scattered_blocks(const Placement& place) {
   return size_t(place.size) + size_t(2 * place.nodes + 1) * size_t(place.depth());
@@ -71,8 +73,11 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leaders", Kind::alltoall, alltoall_leaders},
     {"messages", Kind::alltoall, alltoall_messages},
     {"messages", Kind::alltoallv, alltoall_messages},
+    {"messages", Kind::alltoallw, alltoall_messages},
     {"leaders", Kind::reduce_scatter, scatter_reduce_leaders},
     {"leaders", Kind::reduce_scatter_block, scatter_reduce_leaders},
+    {"leader", Kind::scan, scan_leader},
+    {"leader", Kind::exscan, scan_leader},
 };
 inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);
 

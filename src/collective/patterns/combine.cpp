@@ -16,4 +16,10 @@ void combine(const Request& request, const void* const* inputs, int p, void* out
     kernels::reduce(request.op, request.type, inputs, p, out, n);
 }
 
+void combine_before(const Request& request, const void* left, void* inout, size_t n) {
+  if (request.op == kernels::Op::user) return request.user.apply(request.user.context, left, inout, n);
+  const void* inputs[] = {left, inout};
+  kernels::reduce(request.op, request.type, inputs, 2, inout, n);
+}
+
 }  // namespace stretto::collective

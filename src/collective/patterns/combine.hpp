@@ -14,4 +14,7 @@ inline bool consumes(Consumers consumers, const Request& request, int rank) {
 // out[i] = inputs[0][i] op ... op inputs[p-1][i] for n elements. With a user's op, `out` is none of the inputs.
 void combine(const Request& request, const void* const* inputs, int p, void* out, size_t n);
 
+// inout[i] = left[i] op inout[i] for n elements.
+void combine_before(const Request& request, const void* left, void* inout, size_t n);
+
 }  // namespace stretto::collective

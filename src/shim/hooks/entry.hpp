@@ -66,10 +66,6 @@ struct Entry {
   Communicator* communicator = nullptr;
 
   // False: declined, the call says why.
-  bool admit(MPI_Comm comm, Call& call) {
-    return admit_anywhere(comm, call) && (!communicator->spans_nodes() || decline(call, Reason::many_nodes));
-  }
-  // The same where communicators that span nodes are welcome too.
   bool admit_anywhere(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);

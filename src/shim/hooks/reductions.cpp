@@ -78,7 +78,7 @@ bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype ty
 
 bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_anywhere(comm, call)) return false;
   Request request;
   request.kind = Kind::scan;
   const void* input = send == MPI_IN_PLACE ? receive : send;
@@ -87,7 +87,7 @@ bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, M
 
 bool exscan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_anywhere(comm, call)) return false;
   Request request;
   request.kind = Kind::exscan;
   const void* input = send == MPI_IN_PLACE ? receive : send;

@@ -74,7 +74,8 @@ bool alltoallv(const void* send, Numbers send_counts, Numbers send_displacements
 bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements, Types send_types, void* receive,
                Numbers receive_counts, Numbers receive_displacements, Types receive_types, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_anywhere(comm, call)) return false;
+  if (entry.size() > collective::max_team) return decline(call, Reason::many_ranks);
   Side gives, gets;
   Layout given[collective::max_team], got[collective::max_team];
   bool sensible = gets.mixed(receive, receive_counts, receive_displacements, receive_types, entry.size(), got) &&

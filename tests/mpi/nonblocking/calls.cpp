@@ -107,6 +107,7 @@ Collective::Collective(MPI_Comm comm, Random& common, Random& own, bool plain, M
   MPI_Comm_rank(comm, &rank_);
   MPI_Comm_size(comm, &size_);
   what_ = What(common.below(whats));
+  plain = plain || (world.plain_blocks && what_ >= What::gather && what_ <= What::reduce_scatter_block);
   root_ = common.below(size_);
   type_ = common.below(5);
   const Element& element = elements[type_];

@@ -53,6 +53,7 @@ void freed_communicator() {
   for (int round = 0; round < 20; ++round) {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (world.plain_blocks || round % 2) MPI_Barrier(comm);  // between nodes Open MPI crashes in its own, which it would be else
     std::vector<int> in(30'000, world.rank + 1), out(30'000, 0);
     MPI_Request request;
     MPI_Iallreduce(in.data(), out.data(), int(in.size()), MPI_INT, MPI_SUM, comm, &request);
@@ -111,6 +112,7 @@ void many_outstanding() {
   constexpr int count = 600;
   MPI_Comm comms[3];
   for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  for (MPI_Comm comm : {comms[0], comms[2]}) MPI_Barrier(comm);
   std::vector<MPI_Request> requests(count);
   std::vector<std::vector<int64_t>> in(count), out(count);
   for (int i = 0; i < count; ++i) {
@@ -180,6 +182,7 @@ void errors() {
 
 // A message that is too long is told to the rank that has no room for it, by the call that completes its request.
 void truncation() {
+  if (world.plain_blocks) return;  // left to MPI, and MPICH does not tell
   if (world.size < 2) return;
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);

@@ -24,8 +24,10 @@ class EveryPartialClusterReduction : public ::testing::TestWithParam<int> {
 TEST_P(EveryPartialClusterReduction, AgreesWithReference) {
   std::vector<std::vector<int>> all = placements;
   all.push_back({0, 0, 0, 0, 0, 1, 0, 1, 2, 2});  // a rail carries for three
+  all.push_back({0, 1, 1, 2, 3, 3, 4});
   for (const std::vector<int>& placement : all) {
     ClusterOfThreads ranks(placement);
+    if (is_prefix(row().kind) && !ranks.cluster(0).place.in_order) continue;
     for (size_t most : {200, 5000, 60000}) {
       PartialReductions some = calls(most);
       for (int i = 0; i < 5; ++i) run_case(ranks, some, some.random_case(ranks.size()));
@@ -41,7 +43,7 @@ TEST_P(EveryPartialClusterReduction, CutsLargeVectors) {
 
 // Compositions do not commute: nodes whose ranks follow one another keep their order.
 TEST_P(EveryPartialClusterReduction, AppliesUsersOperationsInRankOrder) {
-  for (const std::vector<int>& placement : {placements[0], placements[2], placements[5]}) {
+  for (const std::vector<int>& placement : {placements[0], placements[2], placements[5], {0, 1, 1, 2, 3, 3, 4}}) {
     ClusterOfThreads ranks(placement);
     PartialReductions some = calls(60000);
     for (int i = 0; i < 8; ++i)

@@ -126,6 +126,55 @@ TEST(Progress, ThreadsShareTheWork) {
   operations.check();
 }
 
+// An operation that waits for what gives no signal.
+struct Asking final : Operation {
+  Asking(Progress& progress, Communicator& c, Queue& q) : Operation(progress), communicator(c), queue(q) {}
+  static void body(void* self) {
+    auto& asking = *static_cast<Asking*>(self);
+    asking.take_turn(asking.communicator, asking.queue);
+    const auto done = [](void* one) {
+      ++static_cast<Asking*>(one)->asked;
+      return static_cast<Asking*>(one)->done.load();
+    };
+    asking.until_done(done, self);
+    asking.end_turn();
+  }
+  Communicator& communicator;
+  Queue& queue;
+  std::atomic<bool> done{false};
+  std::atomic<int> asked{0};
+};
+
+// Who drives it hears that it got no further, and so may rest.
+TEST(Progress, AsksForWhatGivesNoSignal) {
+  Progress progress;
+  Communicator communicator{select::Reason::single_rank};
+  Queue queue;
+  Asking one(progress, communicator, queue), next(progress, communicator, queue);
+  for (Asking* asking : {&one, &next}) {
+    asking->start(Asking::body, asking);
+    progress.enqueue(*asking);
+  }
+  EXPECT_TRUE(progress.drive()) << "it came to its question";
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(progress.drive());
+  EXPECT_EQ(one.asked.load(), 5);
+  EXPECT_EQ(next.asked.load(), 0);
+  one.done = true;
+  EXPECT_TRUE(progress.drive());
+  EXPECT_FALSE(progress.drive());
+  Helper helper;
+  helper.configure(&progress, true);
+  helper.wake();
+  next.done = true;
+  while (progress.queued().load() != 0) std::this_thread::yield();
+  helper.stop();
+  for (Asking* asking : {&one, &next}) {
+    EXPECT_EQ(progress.take_executed(), asking);
+    asking->resume();
+    communicator.let_go();
+  }
+}
+
 void helped(bool eager) {
   Operations operations(2, 10);
   Helper helper;

@@ -142,7 +142,7 @@ TEST(Rules, NodesAreACondition) {
 
 TEST(Rules, DefaultsCoverNodes) {
   Rules rules = rules_of(default_rules());
-  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce}) {
+  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce, Kind::scan, Kind::exscan}) {
     Facts facts{kind, 8, 4, false, Travel::by_rules};
     facts.nodes = 2;
     EXPECT_TRUE(collective::spans_nodes(choose(rules, facts).algorithm)) << name(kind);
@@ -171,7 +171,7 @@ TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
 }
 
 TEST(Rules, PhasesInsideANodeAlwaysHaveAnAlgorithm) {
-  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce}) {
+  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce, Kind::scan, Kind::exscan}) {
     const collective::Algorithm& any = collective::algorithms[any_size_algorithm(kind)];
     EXPECT_EQ(any.kind, kind);
     EXPECT_EQ(any.max_bytes, collective::any_size);
