@@ -112,7 +112,9 @@ def compare(
     one_run: Annotated[
         bool, typer.Option("--one-run", help="One run in which Stretto and MPI take turns: for machines whose speed varies.")
     ] = False,
-    turn: Annotated[int, typer.Option("--turn", min=1, help="With --one-run: collectives of a communicator in a turn.")] = 11,
+    turn: Annotated[
+        int, typer.Option("--turn", metavar="N", min=1, help="With --one-run: collectives of a communicator in a turn.")
+    ] = 11,
     mpi: MpiOption = None,
     library: LibraryOption = None,
     arena: ArenaOption = None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stretto.errors import StrettoError
+from stretto.files import read_bytes
 
 MAGIC = b"STRETTOR"
 VERSIONS = (1, 2, 3)
@@ -149,8 +150,7 @@ def _aligned(size: int) -> int:
 def read(path: Path) -> Record:
     """The record in a file. RecordError: it cannot be read, or is none."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES)
+        data = read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise RecordError(f"{path}: {error.strerror}") from None
     try:

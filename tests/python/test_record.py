@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from pathlib import Path
@@ -97,6 +98,9 @@ def test_files(tmp_path: Path) -> None:
         record.read(file)
     with pytest.raises(record.RecordError, match="No such file"):
         record.read(tmp_path / "absent")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(record.RecordError, match="0 bytes"):
+        record.read(tmp_path / "pipe")
 
 
 def test_kinds_are_numbered_as_in_the_library() -> None:
