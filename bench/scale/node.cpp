@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "collective/patterns/combine.hpp"
+#include "collective/waiter.hpp"
 
 namespace stretto::scale {
 
@@ -129,5 +130,13 @@ void combine(const Request& request, const void* const* inputs, int p, void* out
   if (scale::check) scale::add(inputs, p, out, n);
   scale::charge_add(n * request.element * size_t(p - 1));
 }
+
+void combine_before(const Request& request, const void* left, void* inout, size_t n) {
+  const void* inputs[] = {left, inout};
+  combine(request, inputs, 2, inout, n);
+}
+
+// Nobody waits in shared memory here.
+void Waiter::rest() const {}
 
 }  // namespace stretto::collective
