@@ -245,10 +245,9 @@ Status Communicator::failed(const Status& status) {
 [[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
   *reason = this->reason();
   if (*reason != Reason::none) return -1;  // also where across_ does it
-  if (__builtin_expect(queue_.length.load(std::memory_order_acquire) != 0, 0)) policy_->progress->drain(queue_);
+  end_operations();
   known_stage_ = stage_;
-  *reason = Reason::turn_of_mpi;
-  if (is_turn_of_mpi()) return -1;
+  if (is_turn_of_mpi()) return *reason = Reason::turn_of_mpi, -1;
   const select::Selection& selection = select(request);
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
@@ -310,10 +309,6 @@ Status Communicator::run_in_turn(const Request& request, int index, bool copies_
   if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
   team_->copies_pay = copies_pay;
   return algorithm.run(*team_, request);
-}
-
-void Communicator::end_operations() {
-  if (queue_.length.load(std::memory_order_acquire) != 0) policy_->progress->drain(queue_);
 }
 
 Status Communicator::execute_started(Operation& operation, const Request& request, int algorithm) {

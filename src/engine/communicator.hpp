@@ -100,7 +100,9 @@ class Communicator {
   collective::Piece* room_for_gets();
 
   // Returns when no operation is under way any more. In a call that is collective and may wait.
-  void end_operations();
+  void end_operations() {
+    if (__builtin_expect(queue_.length.load(std::memory_order_acquire) != 0, 0)) policy_->progress->drain(queue_);
+  }
 
   // It is deleted when the program has freed it and no operation is left: each let_go() ends one hold(), the first is the
   // maker's.

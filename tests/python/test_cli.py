@@ -34,13 +34,6 @@ def launcher(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def library(tmp_path: Path) -> Path:
-    path = tmp_path / "libpreload.so"
-    path.write_bytes(b"")
-    return path
-
-
 def words(launcher: Path, library: Path, *options: str) -> list[str]:
     return ["run", "--library", str(library), *options, "--", str(launcher)]
 

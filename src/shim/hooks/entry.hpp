@@ -66,7 +66,7 @@ struct Entry {
   Communicator* communicator = nullptr;
 
   // False: declined, the call says why.
-  bool admit_anywhere(MPI_Comm comm, Call& call, MPI_Count count = 0) {
+  bool admit(MPI_Comm comm, Call& call, MPI_Count count = 0) {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);

@@ -7,7 +7,7 @@ namespace stretto::shim {
 bool gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
             MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   const bool is_root = entry.rank() == root, in_place = send == MPI_IN_PLACE;
   Side gives, gets;
   bool sensible = entry.has_rank(root) && (is_root || !in_place) && (in_place || gives.one(send, send_count, send_type)) &&
@@ -23,7 +23,7 @@ bool gather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void
 bool scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
              MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   const bool is_root = entry.rank() == root, in_place = receive == MPI_IN_PLACE;
   Side gives, gets;
   bool sensible = entry.has_rank(root) && (is_root || !in_place) &&
@@ -40,7 +40,7 @@ bool scatter(const void* send, MPI_Count send_count, MPI_Datatype send_type, voi
 bool allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
                MPI_Datatype receive_type, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   const bool in_place = send == MPI_IN_PLACE;
   Side gives, gets;
   bool sensible = gets.equal(receive, receive_count, receive_type) && (in_place || gives.one(send, send_count, send_type));
@@ -55,7 +55,7 @@ bool allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, v
 bool alltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, MPI_Count receive_count,
               MPI_Datatype receive_type, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   Side gives, gets;
   bool sensible =
       gets.equal(receive, receive_count, receive_type) && (send == MPI_IN_PLACE || gives.equal(send, send_count, send_type));

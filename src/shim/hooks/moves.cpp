@@ -5,7 +5,7 @@ namespace stretto::shim {
 
 bool barrier(MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = collective::Kind::barrier;
   return entry.run(request, comm, call);
@@ -13,7 +13,7 @@ bool barrier(MPI_Comm comm, Call& call) {
 
 bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call, count)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   Layout layout;
   if (count < 0 || !describe(type, &layout) || !entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   Request request;

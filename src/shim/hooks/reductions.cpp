@@ -56,7 +56,7 @@ bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Cal
 
 bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call, count)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   if (!entry.has_rank(root)) return decline(call, Reason::invalid_arguments);
   bool is_root = entry.rank() == root;
   if (send == MPI_IN_PLACE && !is_root) return decline(call, Reason::invalid_arguments);
@@ -69,7 +69,7 @@ bool reduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type,
 
 bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call, count)) return false;
+  if (!entry.admit(comm, call, count)) return false;
   Request request;
   request.kind = Kind::allreduce;
   const void* input = send == MPI_IN_PLACE ? receive : send;
@@ -78,7 +78,7 @@ bool allreduce(const void* send, void* receive, MPI_Count count, MPI_Datatype ty
 
 bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = Kind::scan;
   const void* input = send == MPI_IN_PLACE ? receive : send;
@@ -87,7 +87,7 @@ bool scan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, M
 
 bool exscan(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = Kind::exscan;
   const void* input = send == MPI_IN_PLACE ? receive : send;

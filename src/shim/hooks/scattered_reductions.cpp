@@ -70,7 +70,7 @@ bool run_scattered(const Entry& entry, const Reduction& r, Request& request, Cal
 
 bool reduce_scatter(const void* send, void* receive, Numbers counts, MPI_Datatype type, MPI_Op op, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   if (!counts.present()) return decline(call, Reason::invalid_arguments);
   Request request;
   request.kind = Kind::reduce_scatter;
@@ -81,7 +81,7 @@ bool reduce_scatter(const void* send, void* receive, Numbers counts, MPI_Datatyp
 bool reduce_scatter_block(const void* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                           Call& call) {
   Entry entry;
-  if (!entry.admit_anywhere(comm, call)) return false;
+  if (!entry.admit(comm, call)) return false;
   Request request;
   request.kind = Kind::reduce_scatter_block;
   const void* input = send == MPI_IN_PLACE ? receive : send;

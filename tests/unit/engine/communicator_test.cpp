@@ -1,0 +1,176 @@
+// Communicators between processes: what runs, what is declined, deaths; without MPI.
+#include "engine/communicator.hpp"
+
+#include <csignal>
+
+#include "unit/engine/processes.hpp"
+
+namespace stretto::engine {
+namespace {
+
+using collective::Kind;
+using collective::Request;
+
+Policy policy_of(const select::Rules* rules, select::Travel travel = select::Travel::by_rules) {
+  Policy policy;
+  policy.rules = rules;
+  policy.travel = travel;
+  policy.host.broadcast = stand_broadcast;
+  policy.host.all = stand_all;
+  return policy;
+}
+
+bool allreduce_is_right(Communicator& communicator, int rank, int size, size_t count, const char* algorithm) {
+  std::vector<int32_t> in(count), out(count, -1);
+  for (size_t i = 0; i < count; ++i) in[i] = int32_t(i) * (rank + 1);
+  Request request;
+  request.kind = Kind::allreduce;
+  request.type = kernels::Type::i32;
+  request.element = 4;
+  request.count = count;
+  request.input = in.data();
+  request.output = out.data();
+  Outcome outcome = communicator.run(request);
+  if (outcome.algorithm < 0 || !outcome.status.ok()) return false;
+  if (std::strcmp(collective::algorithms[outcome.algorithm].name, algorithm) != 0) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (out[i] != int32_t(i) * size * (size + 1) / 2) return false;
+  return true;
+}
+
+// A rank that has joined `name`'s job and made a communicator of all its ranks; null where that failed. Never freed.
+struct Joined {
+  Job* job = new Job;
+  select::Rules* rules = new select::Rules(rules_of(select::default_rules()));
+  Policy* policy = nullptr;
+  Communicator* communicator = nullptr;
+
+  Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
+         select::Travel travel = select::Travel::by_rules) {
+    stand_rank = rank;
+    if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
+    policy = new Policy(policy_of(rules, travel));
+    std::vector<int> members;
+    for (int r = 0; r < size; ++r) members.push_back(r);
+    communicator = Communicator::create(*job, *policy, members.data(), size, rank, nullptr);
+  }
+
+  // Leaves the communicator; when all have, the pool must be as it was.
+  bool everything_is_given_back(int size) {
+    communicator->let_go();
+    stand->read.fetch_add(1);
+    while (stand->read.load() < uint32_t(size)) usleep(100);
+    return job->pool().in_use() == 0;
+  }
+};
+
+TEST(Communicators, RunAllKindsOfTravelAndGiveEverythingBack) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job, quick(), select::Travel::direct);
+    Communicator* communicator = joined.communicator;
+    if (communicator == nullptr || communicator->reason() != select::Reason::none) return false;
+    if (!allreduce_is_right(*communicator, rank, size, 10, "flat")) return false;
+    if (!allreduce_is_right(*communicator, rank, size, 300000, "direct")) return false;
+    return joined.everything_is_given_back(size);
+  });
+}
+
+TEST(Communicators, LeaveEveryOtherTurnToMpiWhereAsked) {
+  constexpr int size = 2;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job);
+    joined.communicator->take_turns_with_mpi(2);
+    const bool of_mpi[] = {false, true, true, false};
+    for (int call = 0; call < 16; ++call) {
+      if (!of_mpi[call / 2 % 4] && !allreduce_is_right(*joined.communicator, rank, size, 10, "flat")) return false;
+      if (of_mpi[call / 2 % 4] && joined.communicator->run({}).reason != select::Reason::turn_of_mpi) return false;
+    }
+    return joined.everything_is_given_back(size);
+  });
+}
+
+TEST(Communicators, WithoutStagingMemoryLargeOnesAreLeftToMpi) {
+  constexpr int size = 2;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Settings settings = quick();
+    settings.memory_mib = 1;  // a board fits, cells do not
+    Communicator* communicator = Joined(rank, size, job, settings).communicator;
+    if (communicator == nullptr) return false;
+    if (!allreduce_is_right(*communicator, rank, size, 10, "flat")) return false;
+    std::vector<char> data(1 << 20);
+    Request request;
+    request.kind = Kind::bcast;
+    request.count = data.size();
+    request.input = request.output = data.data();
+    if (communicator->run(request).reason != select::Reason::no_staging_memory) return false;
+    return allreduce_is_right(*communicator, rank, size, 10, "flat");
+  });
+}
+
+TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < size; ++rank) {
+    pid_t child = fork();
+    if (child == 0) {
+      Communicator* communicator = Joined(rank, size, job).communicator;
+      if (communicator == nullptr) _exit(2);
+      if (rank == 1) raise(SIGKILL);
+      Outcome outcome = communicator->run({});
+      bool reported = outcome.status.code == Code::peer_lost && outcome.status.detail == 1;
+      _exit(reported && communicator->run({}).reason == select::Reason::peer_lost ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  // Rank 1 stays a zombie until the others have noticed.
+  for (int rank : {0, 2, 1}) {
+    int status;
+    waitpid(children[size_t(rank)], &status, 0);
+    if (rank == 1)
+      EXPECT_TRUE(WIFSIGNALED(status));
+    else
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << rank << " " << status;
+  }
+}
+
+// A rank that cannot do its part tells nobody and waits for nobody; whoever waits for it learns of it, and all further calls on
+// the communicator fail on all ranks, while another communicator of the same ranks goes on.
+TEST(Communicators, AnAbandonedCallFailsForThoseWhoNeedIt) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job);
+    Communicator* communicator = joined.communicator;
+    if (communicator == nullptr) return false;
+    std::vector<char> data(1 << 20);
+    Request request;
+    request.kind = Kind::bcast;
+    request.root = 1;
+    request.count = data.size();
+    request.input = request.output = data.data();
+    Outcome outcome = communicator->prepare(request);
+    if (outcome.algorithm < 0 || !outcome.status.ok()) return false;
+    if (rank == 1)
+      communicator->abandon();
+    else if (communicator->execute(request, outcome.algorithm).detail != 1)
+      return false;
+    for (int again = 0; again < 3; ++again) {
+      outcome = communicator->run({});
+      if (outcome.algorithm < 0 || outcome.status.code != Code::peer_lost || outcome.status.detail != 1) return false;
+    }
+    return joined.everything_is_given_back(size);
+  });
+}
+
+}  // namespace
+}  // namespace stretto::engine

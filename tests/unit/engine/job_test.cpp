@@ -1,0 +1,198 @@
+// The engine between processes: who the ranks are, joining, the pool; without MPI.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include "engine/identity.hpp"
+#include "platform/topology.hpp"
+#include "unit/engine/processes.hpp"
+
+namespace stretto::engine {
+namespace {
+
+TEST(Identity, LaunchersTellTheirRanks) {
+  setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+  EXPECT_EQ(locality().rank, 1);
+  EXPECT_EQ(locality().size, 3);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);  // nonsense is no answer
+  EXPECT_EQ(locality().rank, -1);
+  unsetenv("OMPI_COMM_WORLD_LOCAL_RANK");
+  setenv("MPI_LOCALRANKID", "0", 1);
+  setenv("MPI_LOCALNRANKS", "2x", 1);
+  EXPECT_EQ(locality().rank, -1);
+  setenv("MPI_LOCALNRANKS", "2", 1);
+  EXPECT_EQ(locality().size, 2);
+  unsetenv("MPI_LOCALRANKID");
+  setenv("SLURM_LOCALID", "3", 1);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2)", 1);
+  EXPECT_EQ(locality().size, 4);
+  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2),8", 1);  // nodes differ: not said which this is
+  EXPECT_EQ(locality().size, -1);
+  unsetenv("SLURM_LOCALID");
+  char a[256], b[256];
+  identify_launch("one", a, sizeof a);
+  identify_launch("two", b, sizeof b);
+  EXPECT_STRNE(a, b);
+}
+
+TEST(Job, RanksJoinAndKnowEachOther) {
+  std::string job = unique_job();
+  make_stand(4);
+  in_processes(4, [&](int rank) {
+    auto joined = std::make_unique<Job>();
+    if (!joined->join(place_of(rank, 4, job), quick(), rules_of("barrier flat")).ok()) return false;
+    for (int r = 0; r < 4; ++r)
+      if (joined->member_of(r) != r || !joined->alive(r)) return false;
+    stand_all(nullptr, true);  // nobody leaves before all have looked
+    return joined->member_of(4) == -1 && joined->member_of(-32766) == -1;
+  });
+}
+
+TEST(Job, MissingRankIsNoticedInTime) {
+  std::string job = unique_job();
+  in_processes(3, [&](int rank) {
+    if (rank == 1) return true;
+    Job* joined = new Job;
+    return joined->join(place_of(rank, 3, job), quick(300), rules_of("barrier flat")).code == Code::timed_out &&
+           !joined->joined();
+  });
+}
+
+TEST(Job, LeaderMissingIsNoticedInTime) {
+  std::string job = unique_job();
+  in_processes(3, [&](int rank) {
+    if (rank == 0) return true;
+    Job* joined = new Job;
+    return !joined->join(place_of(rank, 3, job), quick(300), rules_of("barrier flat")).ok();
+  });
+}
+
+TEST(Job, DifferentSettingsOrRulesKeepEverybodyOut) {
+  for (int what : {0, 1}) {
+    std::string job = unique_job();
+    in_processes(3, [&](int rank) {
+      Settings settings = quick();
+      if (what == 0 && rank == 2) settings.transport = "cma";
+      Job* joined = new Job;
+      Status status =
+          joined->join(place_of(rank, 3, job), settings, rules_of(what == 1 && rank == 1 ? "barrier mpi" : "barrier flat"));
+      return status.code == Code::refused && !joined->joined();
+    });
+  }
+}
+
+TEST(Job, CrowdedMeansRanksOutnumberCpus) {
+  Member members[4] = {};
+  for (int i = 0; i < 4; ++i) members[i].cpus.add(i);
+  EXPECT_FALSE(crowded(members, 4));
+  members[3].cpus = members[2].cpus;
+  EXPECT_TRUE(crowded(members, 4));
+  for (auto& member : members) {
+    member.cpus = {};
+    for (int c = 0; c < 4; ++c) member.cpus.add(c);
+  }
+  EXPECT_FALSE(crowded(members, 4));
+  for (auto& member : members) member.cpu_quota = 2;
+  EXPECT_TRUE(crowded(members, 4));
+}
+
+TEST(Job, DomainsAreCountedOnce) {
+  Member members[5] = {};
+  EXPECT_EQ(domains_of(members, 5), 1);
+  const int32_t where[] = {3, platform::no_place, 3, 0, platform::no_place};
+  for (int i = 0; i < 5; ++i) members[i].domain = where[i];
+  EXPECT_EQ(domains_of(members, 5), 3);
+  EXPECT_EQ(domains_of(members, 1), 1);
+}
+
+// Each rank reads its own line of a made-up machine, and every rank learns of all.
+TEST(Job, AllRanksKnowWhereEachStands) {
+  constexpr int size = 4;
+  std::string job = unique_job(), path = ::testing::TempDir() + job;
+  std::ofstream(path + ".wrong") << "rank 0..1 node=0\n";
+  std::ofstream(path) << "rank 0..1 socket=0 numa=0 cache=7\nrank 2 socket=0 numa=5\n";
+  for (const char* level : {"numa", "socket", "none"}) {
+    std::string one = job + level;
+    in_processes(size, [&](int rank) {
+      Settings settings = quick();
+      settings.topology = path.c_str();
+      settings.domain = level;
+      Job* joined = new Job;
+      if (!joined->join(place_of(rank, size, one), settings, rules_of("barrier flat")).ok()) return false;
+      std::vector<int32_t> expected(size, platform::no_place);  // rank 3 is not in the file
+      if (std::string(level) == "numa") expected = {0, 0, 5, platform::no_place};
+      if (std::string(level) == "socket") expected = {0, 0, 0, platform::no_place};
+      for (int r = 0; r < size; ++r)
+        if (joined->member(r).domain != expected[size_t(r)]) return false;
+      return joined->domains() == (level[0] == 'n' && level[1] == 'u' ? 3 : level[0] == 's' ? 2 : 1);
+    });
+  }
+  // A file that is not there or does not read is no reason to stay away: the system's topology counts.
+  for (const char* ending : {".wrong", ".missing"}) {
+    std::string wrong = path + ending;
+    in_processes(size, [&](int rank) {
+      Settings settings = quick();
+      settings.topology = wrong.c_str();
+      Job* joined = new Job;
+      return joined->join(place_of(rank, size, job + ending), settings, rules_of("barrier flat")).ok() && joined->domains() == 1;
+    });
+  }
+  std::remove(path.c_str());
+  std::remove((path + ".wrong").c_str());
+}
+
+class PoolTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(segment_.create().ok());
+    header_ = static_cast<PoolHeader*>(segment_.at(0));
+    ASSERT_TRUE(Pool::initialise(header_, 4096, 8 << 20, segment_.bytes()).ok());
+  }
+  Segment segment_;
+  PoolHeader* header_ = nullptr;
+};
+
+TEST_F(PoolTest, ExtentsDoNotOverlapAndAreReused) {
+  Pool pool(header_, &segment_);
+  std::set<uint64_t> taken;
+  for (int i = 0; i < 100; ++i) {
+    uint64_t offset = pool.allocate(5000);
+    ASSERT_NE(offset, 0u);
+    ASSERT_EQ(offset % 8192, 0u);
+    ASSERT_TRUE(taken.insert(offset).second);
+    std::memset(segment_.at(offset), i, 5000);
+  }
+  for (uint64_t offset : taken) pool.release(offset, 5000);
+  EXPECT_EQ(pool.in_use(), 0u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(taken.count(pool.allocate(5000)), 1u);
+}
+
+TEST_F(PoolTest, TheCapHolds) {
+  Pool pool(header_, &segment_);
+  int got = 0;
+  while (pool.allocate(1 << 20)) ++got;
+  EXPECT_EQ(got, 8);
+  EXPECT_EQ(pool.allocate(uint64_t(65) << 20), 0u);
+}
+
+TEST_F(PoolTest, DeathUnderTheLockClosesThePoolWithoutHanging) {
+  Pool pool(header_, &segment_);
+  // The mapping is not inherited by fork, so the child maps the object anew.
+  int fd = dup(segment_.fd());
+  pid_t child = fork();
+  if (child == 0) {
+    Segment* mine = new Segment;
+    mine->adopt(fd, uint64_t(64) << 20);
+    pthread_mutex_lock(&static_cast<PoolHeader*>(mine->at(0))->lock);
+    _exit(0);
+  }
+  waitpid(child, nullptr, 0);
+  close(fd);
+  EXPECT_EQ(pool.allocate(4096), 0u);
+  EXPECT_EQ(pool.allocate(4096), 0u);
+}
+
+}  // namespace
+}  // namespace stretto::engine
