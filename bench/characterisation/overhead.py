@@ -42,7 +42,8 @@ def measured(mode: str, options: argparse.Namespace) -> tuple[list[float], float
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         more = ["--oversubscribe"] if options.mpi == "openmpi" else []
-        program = [str(Path(__file__).with_name("overhead_training.py")), "--steps", str(options.steps)]
+        training = str(Path(__file__).with_name("overhead_training.py"))
+        program = ["-m", "mpi4py", training, "--steps", str(options.steps)]  # which ends all ranks when one fails
         job = [
             str(home / "mpirun"),
             *more,

@@ -39,8 +39,8 @@ class Summation(train.Communicator):
     def __init__(self, comm: MPI.Intracomm) -> None:
         super().__init__(comm)
         library = ctypes.CDLL(mapped("libmpi.so")[0])
-        preloads = [path for path in mapped("libstretto_") if "arena" not in path]
-        self.by_mpi = (ctypes.CDLL(preloads[0]) if preloads else library).MPI_Allreduce
+        preloads = [ctypes.CDLL(path) for path in mapped("libstretto_")]  # of which one is MPI's, others the arena's and NCCL's
+        self.by_mpi = next((one for one in preloads if hasattr(one, "MPI_Allreduce")), library).MPI_Allreduce
         self.by_pmpi = library.PMPI_Allreduce
         self.handles = [Handle.from_address(MPI._addressof(one)) for one in (MPI.FLOAT, MPI.SUM, comm)]
 

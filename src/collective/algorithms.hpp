@@ -137,8 +137,10 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::reduce_scatter_block, any_size, true, true, scatter_reduce_direct},
     {"flat", Kind::scan, slot_payload, false, false, over<prefix_flat, Prefix::with_own>},
     {"staged", Kind::scan, any_size, true, false, over<prefix_staged, Prefix::with_own>},
+    {"direct", Kind::scan, any_size, true, true, over<prefix_direct, Prefix::with_own>},
     {"flat", Kind::exscan, slot_payload, false, false, over<prefix_flat, Prefix::before_own>},
     {"staged", Kind::exscan, any_size, true, false, over<prefix_staged, Prefix::before_own>},
+    {"direct", Kind::exscan, any_size, true, true, over<prefix_direct, Prefix::before_own>},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
 

@@ -13,18 +13,6 @@ bool own_must_move(const Request& request, Prefix prefix) {
   return prefix == Prefix::with_own && request.op == kernels::Op::user && request.input == request.output;
 }
 
-// How many contributions rank r combines.
-int inputs_of(int r, Prefix prefix) {
-  return prefix == Prefix::with_own ? r + 1 : r;
-}
-
-void combine_prefix(const Request& request, const void* const* inputs, int p, void* out, size_t n) {
-  if (p > 1)
-    combine(request, inputs, p, out, n);
-  else if (p == 1 && inputs[0] != out)
-    kernels::copy(out, inputs[0], n * request.element);
-}
-
 class StagedPrefix {
  public:
   StagedPrefix(Team& team, const Request& request, Prefix prefix)
@@ -70,6 +58,13 @@ class StagedPrefix {
 };
 
 }  // namespace
+
+void combine_prefix(const Request& request, const void* const* inputs, int p, void* out, size_t n) {
+  if (p > 1)
+    combine(request, inputs, p, out, n);
+  else if (p == 1 && inputs[0] != out)
+    kernels::copy(out, inputs[0], n * request.element);
+}
 
 Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
   const bool shows = team.rank + 1 < team.size, own_moves = own_must_move(request, prefix);

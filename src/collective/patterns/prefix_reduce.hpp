@@ -17,4 +17,17 @@ Status prefix_flat(Team& team, const Request& request, Prefix prefix);
 // loads and stores per byte of the vector: r loads, 1 store, besides 1 + 1 to stage.
 Status prefix_staged(Team& team, const Request& request, Prefix prefix);
 
+// How many contributions rank r combines.
+constexpr int inputs_of(int r, Prefix prefix) {
+  return prefix == Prefix::with_own ? r + 1 : r;
+}
+
+// What the `p` contributions give, of which `out` may be one unless the op is a user's.
+void combine_prefix(const Request& request, const void* const* inputs, int p, void* out, size_t n);
+
+// Where all ranks can store into each other's results: the owner of a slice reads it from everybody once, block by block, and
+// stores each rank's result in its place. All ranks load and store alike, s(p+1)/2 and s for a vector of s bytes, s of each from
+// DRAM.
+Status prefix_direct(Team& team, const Request& request, Prefix prefix);
+
 }  // namespace stretto::collective
