@@ -77,7 +77,8 @@ TEST(Rules, DefaultsCoverEverything) {
 // A collective that has but one form keeps it.
 TEST(Rules, TravelNeedsAForm) {
   Rules rules = rules_of(default_rules());
-  EXPECT_EQ(chosen(rules, {Kind::scan, 1 << 20, 4, false, Travel::direct}), "staged");
+  EXPECT_EQ(chosen(rules_of("barrier ticket"), {Kind::barrier, 0, 4, false, Travel::direct}), "ticket");
+  EXPECT_EQ(chosen(rules, {Kind::scan, 1 << 20, 4, false, Travel::direct}), "direct");
   EXPECT_EQ(chosen(rules, {Kind::alltoallv, 0, 4, false, Travel::direct}), "direct");
   EXPECT_EQ(chosen(rules, {Kind::alltoallw, 0, 4, false, Travel::by_rules}), "staged");
 }
