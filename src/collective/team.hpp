@@ -67,8 +67,8 @@ class Team {
   int readers = 0;         // most ranks that read one buffer at a time by copying; 0: any number
   bool any_order = false;  // reductions may combine by domain first, where that differs from the order by rank
 
-  // Results of at least this many bytes are stored past the caches: they would not stay there, and fetching their lines first is
-  // waste.
+  // How results are stored where each rank's buffers, what it gives and what it gets, have so many bytes. From stream_from on
+  // they go past the caches: they would not stay there, and fetching their lines first is waste.
   size_t stream_from = SIZE_MAX;
   kernels::Store store_of(size_t bytes) const { return bytes >= stream_from ? kernels::Store::stream : kernels::Store::cached; }
 

@@ -89,7 +89,7 @@ class DirectReduction {
       if (!team_.direct->get(r, facts_[r].input, {0, 0}, at(range), bytes(range), block(r), &inputs[r]).ok()) return false;
     }
     inputs[team_.rank] = input(at(range));
-    kernels::Store store = team_.store_of(request_.bytes());
+    kernels::Store store = team_.store_of(2 * request_.bytes());
     bool by_user = request_.op == kernels::Op::user;  // whose function must not work in the place of an input
     bool apart = by_user || (pushes_ && (!consumer_ || store == kernels::Store::stream));
     char* out = apart ? block(team_.size) : result() + (at(range) - at(own_));
@@ -136,7 +136,7 @@ class DirectReduction {
       char* out = static_cast<char*>(request_.output) + at(theirs);
       const void* data;
       if (!team_.direct->get(r, facts_[r].result, {0, 0}, at(theirs), bytes(theirs), out, &data).ok()) return 0;
-      if (data != out) kernels::copy(out, data, bytes(theirs), team_.store_of(request_.bytes()));
+      if (data != out) kernels::copy(out, data, bytes(theirs), team_.store_of(2 * request_.bytes()));
     }
     return 1;
   }

@@ -133,7 +133,7 @@ class DirectPresence {
   }
 
   void finish(const Merge& merge, int from, const Range& range) {
-    const kernels::Store store = team_.store_of(request_.bytes());
+    const kernels::Store store = team_.store_of(2 * request_.bytes());
     const bool apart = request_.op == kernels::Op::user || !consumer_ || store == kernels::Store::stream;
     const size_t step = std::max<size_t>(block_bytes / request_.element, 1);
     for (size_t begin = 0; begin < range.size(); begin += step) {

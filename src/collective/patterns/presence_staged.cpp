@@ -173,7 +173,8 @@ class StagedPresence {
     for (size_t begin = 0; begin < range.size(); begin += step) {
       const size_t n = std::min(step, range.size() - begin), offset = begin * request_.element;
       merge.finish(from, place + offset, begin, n);
-      if (finished_ == Finished::all_collected) kernels::copy(result(range) + offset, place + offset, n * request_.element);
+      if (finished_ == Finished::all_collected)
+        kernels::copy(result(range) + offset, place + offset, n * request_.element, store_);
     }
   }
   // Of a block, the result is all that the output holds.
@@ -193,7 +194,8 @@ class StagedPresence {
       const int r = (team_.rank + k) % team_.size;
       STRETTO_TRY(e.beyond(uint32_t(r), uint32_t(team_.size) - 1, r));
       const Range theirs = slice(i, r);
-      if (finished_ == Finished::all_collected && theirs.size() > 0) kernels::copy(result(theirs), cell(r, i, r), bytes(theirs));
+      if (finished_ == Finished::all_collected && theirs.size() > 0)
+        kernels::copy(result(theirs), cell(r, i, r), bytes(theirs), store_);
     }
     rounds_.drained(collected_++);
     return Status::good();
@@ -204,6 +206,7 @@ class StagedPresence {
   Homes homes_;
   Rounds& rounds_;
   const Finished finished_;
+  const kernels::Store store_ = team_.store_of(2 * request_.bytes());
   uint32_t staged_ = 0, collected_ = 0;
   Epoch epochs_[epoch_ring];
 };

@@ -152,7 +152,7 @@ class DirectShipment {
     size_t bytes = std::min<size_t>(request_.gives->bytes, room.bytes);
     if (bytes == 0 || moved_[request_.root]) return 1;
     void* there = team_.direct->place_at(request_.root, room.window, 0, bytes);
-    if (there != nullptr) kernels::copy(there, request_.gives->data, bytes, team_.store_of(bytes * size_t(team_.size)));
+    if (there != nullptr) kernels::copy(there, request_.gives->data, bytes, team_.store_of(2 * bytes));
     moved_[request_.root] = there != nullptr;
     return there != nullptr;
   }

@@ -54,7 +54,7 @@ class SliceReduction {
     for (size_t begin = 0; begin < own.size(); begin += elements) {
       size_t n = std::min(elements, own.size() - begin), done = begin * request_.element, length = n * request_.element;
       combine(request_, inputs, team_.size, place + done, n);
-      if (consumer_) kernels::copy(output(own) + done, place + done, length);
+      if (consumer_) kernels::copy(output(own) + done, place + done, length, team_.store_of(2 * request_.bytes()));
       for (int r = 0; r < team_.size; ++r) inputs[r] = static_cast<const char*>(inputs[r]) + length;
     }
   }
@@ -66,7 +66,7 @@ class SliceReduction {
       const void* data;
       STRETTO_TRY(rounds_.wait_reduced(r, i));
       STRETTO_TRY(rounds_.get(r, i, theirs, &data));
-      kernels::copy(output(theirs), data, rounds_.bytes(theirs));
+      kernels::copy(output(theirs), data, rounds_.bytes(theirs), team_.store_of(2 * request_.bytes()));
     }
     rounds_.drained(i);
     return Status::good();
