@@ -80,6 +80,7 @@ Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
   inputs[team.rank] = own_moves ? deposited : request.input;
   combine_prefix(request, inputs, inputs_of(team.rank, prefix), request.output, request.count);
   exchange.finish();
+  if (shows) exchange.fetch_next(request.bytes());
   return Status::good();
 }
 

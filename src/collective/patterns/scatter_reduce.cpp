@@ -165,6 +165,7 @@ Status scatter_reduce_flat(Team& team, const Request& request) {
     inputs[r] = static_cast<const char*>(inputs[r]) + at;
   }
   combine(request, inputs, team.size, request.output, own.bytes / request.element);
+  exchange.fetch_next(request.bytes());
   return Status::good();
 }
 

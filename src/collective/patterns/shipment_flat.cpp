@@ -11,18 +11,24 @@ void deposit(char* to, Piece piece) {
   if (piece.bytes > 0) memcpy(to, piece.data, piece.bytes);
 }
 
-// The label, then the piece for all, or those for each at equal distances.
-Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const Request& request, Route route) {
+// Which of the pieces that `giver` posts is rank r's: all but its own, beginning with that for the rank after it.
+size_t place_of(int r, int giver, int ranks) {
+  return size_t(r > giver ? r - giver : r - giver + ranks) - 1;
+}
+
+// The label, then the piece for all, or those for each at equal distances. *posted: the bytes.
+Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const Request& request, Route route, size_t* posted) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   char* to = static_cast<char*>(payload) + sizeof(uint64_t);
   size_t piece = route.each ? parcels.longest() : request.gives->bytes;
   for (int r = 0; route.each && r < team.size; ++r)
-    if (parcels.gives_to(r)) deposit(to + size_t(r) * piece, request.gives[r]);
+    if (parcels.gives_to(r)) deposit(to + place_of(r, team.rank, team.size) * piece, request.gives[r]);
   if (!route.each) deposit(to, *request.gives);
   uint64_t label = label_of(request.kind, Form::flat, piece);
   memcpy(payload, &label, sizeof label);
-  exchange.post(sizeof label + piece * (route.each ? size_t(team.size) : 1));
+  *posted = sizeof label + piece * (route.each ? size_t(team.size) - 1 : 1);
+  exchange.post(*posted);
   return Status::good();
 }
 
@@ -33,7 +39,7 @@ Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Req
   STRETTO_TRY(exchange.read(r, &payload));
   memcpy(&label, payload, sizeof label);
   STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
-  size_t bytes = bytes_of(label), at = route.each ? size_t(team.rank) * bytes : 0;
+  size_t bytes = bytes_of(label), at = route.each ? place_of(team.rank, r, team.size) * bytes : 0;
   parcels.receive(r, 0, static_cast<const char*>(payload) + sizeof label + at, bytes);
   return Status::good();
 }
@@ -43,7 +49,8 @@ Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Req
 Status ship_flat(Team& team, const Request& request, Route route) {
   Parcels parcels(team, request, route);
   Exchange exchange(team);
-  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, parcels, request, route));
+  size_t posted = 0;
+  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, parcels, request, route, &posted));
   parcels.keep_own();
   Comers comers(team);
   for (int k = 1; k < team.size; ++k)
@@ -52,6 +59,7 @@ Status ship_flat(Team& team, const Request& request, Route route) {
                                [&](int r) { return receive(exchange, team, parcels, request, route, r); },
                                [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; }));
   if (route.ends != Ends::all) exchange.finish();
+  if (posted > 0) exchange.fetch_next(posted);
   return parcels.outcome();
 }
 
