@@ -12,7 +12,7 @@ from kept import Kept
 from runs import Json, Place, Run, distances, pinned
 
 
-def _versions(runs: list[Run]) -> dict[str, str]:
+def versions_of(runs: list[Run]) -> dict[str, str]:
     found = {run.peer: run.lines[0]["library"].split(" for ")[0].split(", package")[0] for run in runs}
     return {peer: " ".join(text.replace("Version:", "").replace("Library ", "").split()) for peer, text in found.items()}
 
@@ -49,7 +49,7 @@ def make(kept: Kept) -> tuple[str, Json]:
     apart = distances(kept.runs)
     cells = tables.merge(kept.runs, apart)
     verdicts = goals.judge(cells, kept.declining) if any(run.stretto for run in kept.runs) else []
-    described, versions = machine.describe(), _versions(kept.runs)
+    described, versions = machine.describe(), versions_of(kept.runs)
     notes = [*kept.failures, *cut_off(kept.runs), *_moved(kept.runs, apart)]
     commands = list(dict.fromkeys(kept.commands))
     page = ["# Collectives on one node" if verdicts else "# The peers' collectives on one node", ""]
