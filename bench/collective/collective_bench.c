@@ -138,7 +138,7 @@ static int measure_all(const Session* session, const Options* options, Data* dat
         if (!options_want(options, (Mode)mode, bytes) || !fits(options, (Operation)op, bytes, session->ranks)) continue;
         Point point;
         if (measure((Operation)op, bytes, (Mode)mode, &options->plan, data, line, &point)) return -1;
-        if (!options->plan.oversubscribed)
+        if (mode == mode_balanced && !options->plan.oversubscribed && options->plan.one_side != side_pmpi)
           point.floor_us = copy_us(data, line, operation_moved((Operation)op, bytes, session->ranks));
         wrong += point.wrong != 0;
         if (session->rank == 0) report(session, (Operation)op, bytes, (Mode)mode, options->plan.one_side, &point);

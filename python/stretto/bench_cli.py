@@ -56,7 +56,7 @@ def bench(
     ] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Without Stretto: the MPI library alone.")] = False,
     also: Annotated[
-        str, typer.Option("--also", metavar="LIST", help="Beside what is chosen, these algorithms of Stretto's: slices,paper_small.")
+        str, typer.Option("--also", metavar="LIST", help="Stretto's algorithms measured besides: slices,paper_small.")
     ] = "",
     mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="How samples are taken: single, batch, or auto.")] = "auto",
     budget: Budget = 200,
