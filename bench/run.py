@@ -35,7 +35,7 @@ def make_say() -> Callable[[str], None]:
     except ImportError:
         return lambda text: print(text, flush=True)
     console = Console(highlight=False)
-    return lambda text: console.print(text, style="red" if "FAILED" in text else None, markup=False)
+    return lambda text: console.print(text, style="red" if "FAILED" in text else None, markup=False, soft_wrap=True)
 
 
 def build(say: Callable[[str], None]) -> None:
