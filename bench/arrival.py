@@ -49,7 +49,7 @@ class Options:
     spreads: str = "1,5,50"
     most_delay_ms: float = 100
     budget_ms: float = 200
-    least: int = 5  # samples of each side
+    least: int = 7  # samples of each side
     limit_s: float = 300  # of a run; what takes longer is cut off
     hosts: tuple[str, ...] = tables.HOSTS
     preloads: Path = Path()
@@ -87,7 +87,7 @@ def plan(options: Options) -> list[Job]:
 
 
 def _jobs(peer: launchers.Peer, ranks: int, collective: str, shape: str, options: Options) -> list[Job]:
-    """The peer at every setting; Stretto on it, without and with an arena; on the first host also by order of arrival."""
+    """The peer at every setting; Stretto on it, without and with an arena, each also by order of arrival."""
     configs = [config for config in peer.configs if config.fits(ranks > machine.cores())]
     jobs = [Job(peer, config, ranks, collective, shape) for config in configs]
     if peer.key not in options.hosts:
@@ -95,8 +95,6 @@ def _jobs(peer: launchers.Peer, ranks: int, collective: str, shape: str, options
     arena = launchers.find_beside(options.preloads, "libstretto_arena.so")
     for way, library in (("stretto", None), *([("arena", arena)] if arena else [])):
         for ending, settings in (("", dict[str, str]()), (BY_ARRIVAL, {"STRETTO_ORDER": "arrival"})):
-            if ending and peer.key != options.hosts[0]:
-                continue
             stretto = launchers.Stretto(options.preloads / peer.preload, library, settings)
             jobs.append(Job(peer, configs[0], ranks, collective, shape, way + ending, stretto))
     return jobs
@@ -201,6 +199,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--most-delay", type=float, metavar="MS", help="no rank comes later (default: 100; --quick: 10)")
     parser.add_argument("--budget", type=float, help="ms for each point of a run (default: 200; --quick: 50)")
     parser.add_argument("--limit", type=float, help="s after which a run is cut off (default: 300; --quick: 40)")
+    parser.add_argument("--p10", action="store_true", help="10th percentiles instead of medians, for a machine that is not quiet")
     parser.add_argument("--no-training", action="store_true", help="leave out examples/stragglers.py")
     parser.add_argument("--preloads", type=Path, help="folder with the preload libraries (default: the newest build)")
     parser.add_argument("--output", type=Path, help="folder for the results (default: bench/results/<machine>)")
@@ -242,10 +241,11 @@ def main() -> int:
             train(args.quick, kept, options.say)
     if not kept.runs:
         sys.exit("arrival: no run succeeded")
-    page, document = late_page.make(kept)
+    of = "p10_us" if args.p10 else "median_us"
+    page, document = late_page.make(kept, of)
     folder = (args.output or peers.results_folder()).resolve()
     paths = report.write(folder, stem, page, document)
-    if drawn := late_page.picture(kept):
+    if drawn := late_page.picture(kept, of):
         paths.append(folder / f"{stem}.svg")
         paths[-1].write_text(drawn)
     for path in paths:

@@ -14,8 +14,8 @@ from stretto.benchmark.model import Point, Results
 from tables import size_text
 
 METHOD = """\
-Microseconds *after the last arrival*: max exit - max arrival over the ranks; medians over {repeats} repeat(s), each the median
-over its samples. Where ranks share cores a rank arrives when it was to enter the call: it is ready then. *last-delayed xN*: the
+Microseconds *after the last arrival*: max exit - max arrival over the ranks; medians over {repeats} repeat(s), each the {of}
+of its samples. Where ranks share cores a rank arrives when it was to enter the call: it is ready then. *last-delayed xN*: the
 last rank comes N times the time of a balanced call of the MPI library's after the others; *random xN*: each rank comes at a
 random moment of so long a time. No delay is longer than the limit in the command. Stretto, the paper's two algorithms (the
 faster of them) and Stretto's balanced ones take turns within a run; peers, each at its best settings, and all kinds of runs take
@@ -76,15 +76,19 @@ def training_table(training: dict[str, Json]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
-def make(kept: Kept) -> tuple[str, Json]:
-    """The Markdown page and the JSON document."""
-    cells = merge(kept.runs)
+def make(kept: Kept, of: str = "median_us") -> tuple[str, Json]:
+    """The Markdown page and the JSON document. `of`: lateness.Cell.of."""
+    cells = merge(kept.runs, of)
     verdicts, described, titles = late_goals.judge(cells), machine.describe(), versions_of(kept.runs)
     notes = [*kept.failures, *cut_off(kept.runs)]
     commands = list(dict.fromkeys(kept.commands))
     page = ["# Collectives to which ranks come apart, on one node", ""]
     page += [f"- {key}: {value}" for key, value in described.items()]
-    page += [*(f"- command: `{command}`" for command in commands), "", METHOD.format(repeats=kept.repeats())]
+    page += [
+        *(f"- command: `{command}`" for command in commands),
+        "",
+        METHOD.format(repeats=kept.repeats(), of="median" if of == "median_us" else "10th percentile"),
+    ]
     page += ["## Goals", "", goals.markdown(verdicts), "## Where a goal is missed, the worst first", "", _missed(cells)]
     page += ["## Times", "", tables(cells, titles)]
     if kept.others:
@@ -118,9 +122,9 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
     return found
 
 
-def picture(kept: Kept) -> str:
+def picture(kept: Kept, of: str = "median_us") -> str:
     """After Figures 7 and 8 of the arrival paper, against the best peer; empty where there is too little to draw."""
-    cells = merge(kept.runs)
+    cells = merge(kept.runs, of)
     results = Results(setup={"library": "best of " + ", ".join(versions_of(kept.runs).values()).replace(",", " and")})
     results.setup |= {
         "ranks": "/".join(str(r) for r in sorted({c.key.ranks for c in cells})),

@@ -53,10 +53,19 @@ class Cell:
     peers: dict[str, tuple[float, str]] = field(default_factory=dict)  # time at the peer's best settings, and these
     stretto: dict[Variant, list[Json]] = field(default_factory=dict)  # a point for each repeat
     missing: tuple[str, ...] = ()  # peers of the series without a time here
+    of: str = "median_us"  # of a run's samples; or "p10_us", which a busy machine disturbs less
+
+    def _us(self, point: Json, side: str) -> float:
+        return float(point["sides"][side][self.of])
+
+    def _fastest(self, point: Json, sides: Sequence[str]) -> float | None:
+        """A time that is not positive: the call was over before the last rank had come. Nothing can be divided by it."""
+        found = [self._us(point, side) for side in sides if side in point["sides"]]
+        return min((time for time in found if time > 0), default=None)
 
     def time(self, variant: Variant, sides: Sequence[str] = ("mpi",)) -> float | None:
         """Of the fastest of the sides, in each repeat; the lower median of the repeats."""
-        found = [time for point in self.stretto.get(variant, []) if (time := _fastest(point, sides)) is not None]
+        found = [time for point in self.stretto.get(variant, []) if (time := self._fastest(point, sides)) is not None]
         return statistics.median_low(found) if found else None
 
     def best(self) -> tuple[float, str] | None:
@@ -69,11 +78,13 @@ class Cell:
 
     def over_sides(self, variant: Variant, sides: Sequence[str]) -> float | None:
         """Stretto's time over that of the fastest of these algorithms of its own in the same run."""
-        found = [_median(point, "mpi") / time for point in self.stretto.get(variant, []) if (time := _fastest(point, sides))]
+        points = self.stretto.get(variant, [])
+        found = [self._us(point, "mpi") / time for point in points if (time := self._fastest(point, sides))]
         return statistics.median(found) if found else None
 
     def over_bound(self, variant: Variant) -> float | None:
-        found = [_median(point, "mpi") / point["bound_us"] for point in self.stretto.get(variant, []) if point["bound_us"] > 0]
+        points = [point for point in self.stretto.get(variant, []) if point["bound_us"] > 0]
+        found = [self._us(point, "mpi") / point["bound_us"] for point in points]
         return statistics.median(found) if found else None
 
     def over_arrival_order(self, variant: Variant) -> float | None:
@@ -102,18 +113,8 @@ class Cell:
         }
 
 
-def _median(point: Json, side: str) -> float:
-    return float(point["sides"][side]["median_us"])
-
-
-def _fastest(point: Json, sides: Sequence[str]) -> float | None:
-    """A time that is not positive means that the call was over before the last rank had come: nothing can be divided by it."""
-    found = [_median(point, side) for side in sides if side in point["sides"]]
-    return min((time for time in found if time > 0), default=None)
-
-
-def merge(runs: Iterable[Run]) -> list[Cell]:
-    """Cells in reading order."""
+def merge(runs: Iterable[Run], of: str = "median_us") -> list[Cell]:
+    """Cells in reading order. `of`: Cell.of."""
     cells: dict[Key, Cell] = {}
     times: dict[tuple[Key, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     peers = set()
@@ -123,11 +124,11 @@ def merge(runs: Iterable[Run]) -> list[Cell]:
         for point in run.points():
             spread = float(point["spread"])
             key = Key(point["collective"], point["bytes"], point["ranks"], point["shape"], spread)
-            cell = cells.setdefault(key, Cell(key))
+            cell = cells.setdefault(key, Cell(key, of=of))
             if run.stretto:
                 cell.stretto.setdefault(Variant(run.peer, run.way), []).append(point)
             else:
-                times[key, run.peer][run.config].append(_median(point, "mpi"))
+                times[key, run.peer][run.config].append(point["sides"]["mpi"][of])
     for (key, peer), settings in times.items():
         cells[key].peers[peer] = min((statistics.median_low(found), config) for config, found in settings.items())
     for cell in cells.values():

@@ -17,7 +17,7 @@ PLAIN = Variant("openmpi", "stretto")
 
 
 def line(size: int, sides: dict[str, float], shape: str = "last-delayed", spread: float = 5, **more: Any) -> dict[str, Any]:
-    times = {name: {"median_us": us} for name, us in sides.items()}
+    times = {name: {"median_us": us, "p10_us": us / 2} for name, us in sides.items()}
     found = {"kind": "point", "collective": "reduce", "bytes": size, "ranks": 4, "shape": shape, "spread": spread}
     return {**found, "bound_us": 2.0, "wrong": 0, "sides": times, **more}
 
@@ -53,6 +53,8 @@ def test_cells_hold_what_was_measured_together() -> None:
     assert found.over_sides(PLAIN, ("slices",)) == pytest.approx((4 / 5 + 6 / 3) / 2)
     assert found.over_bound(PLAIN) == 2.5
     assert found.over_arrival_order(PLAIN) == 2
+    (quiet,) = merge(runs, "p10_us")
+    assert (quiet.time(PLAIN), quiet.peers["mpich"][0], quiet.over_bound(PLAIN)) == (2, 5, 1.25)
     assert late_goals.variants([found]) == [PLAIN]
     assert found.as_json()["stretto"][0]["us"]["paper_large"] == 16
 
