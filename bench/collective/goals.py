@@ -152,4 +152,5 @@ def judge(cells: list[Cell], declining: list[Json]) -> list[Verdict]:
 def markdown(verdicts: list[Verdict]) -> str:
     words = {True: "met", False: "**not met**", None: "no data"}
     rows = [f"| {v.goal} | {v.measured} | {words[v.met]} |" for v in verdicts]
-    return "\n".join(["| goal | measured | |", "|---|---|---|", *rows]) + "\n"
+    judged = [v.met for v in verdicts if v.met is not None]
+    return "\n".join([f"{sum(judged)} of {len(judged)} are met.", "", "| goal | measured | |", "|---|---|---|", *rows]) + "\n"
