@@ -10,7 +10,6 @@ partial ones become one page with --merge.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import signal
@@ -162,7 +161,7 @@ def train(quick: bool, kept: Kept, say: Callable[[str], None]) -> None:
             path = Path(folder) / "result.json"
             words = ["--late", late, "--json", str(path), "--mpi", "openmpi", "--repeats", "1" if quick else "5"]
             command: list[str | Path] = [launchers.ROOT / ".mpi/openmpi/bin/python", launchers.ROOT / "examples/stragglers.py"]
-            outcome = _finish([*command, *words], 120 if quick else 600)
+            outcome = _finish([*command, *words], 150 if quick else 600)
             if not outcome:
                 kept.other(late, json.loads(path.read_text()))
         say(f"training, {late}: {outcome or 'done'}")
@@ -179,9 +178,7 @@ def _finish(command: list[str | Path], limit: float) -> str:
     try:
         _, errors = process.communicate(timeout=limit)
     except BaseException as why:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        process.wait()
+        launchers.end(process, signal.SIGINT)  # it removes its files
         if isinstance(why, subprocess.TimeoutExpired):
             return f"no end within {limit:.0f} s"
         raise

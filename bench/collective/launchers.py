@@ -141,9 +141,9 @@ def _cpus(mask: int) -> list[int]:
     return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    """The launcher and its ranks: asked first, then made to."""
-    for how in (signal.SIGTERM, signal.SIGKILL):
+def end(process: subprocess.Popen[str], first: signal.Signals = signal.SIGTERM) -> None:
+    """What leads a session of its own, and that session: asked first, then made to."""
+    for how in (first, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, how)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -165,7 +165,7 @@ def _finish(command: list[str], env: dict[str, str], limit: float) -> bool:
     try:
         _, errors = process.communicate(timeout=limit)
     except BaseException as why:
-        _end(process)
+        end(process)
         if isinstance(why, subprocess.TimeoutExpired):
             return False
         raise
