@@ -99,7 +99,8 @@ def _jobs(peer: launchers.Peer, ranks: int, collective: str, shape: str, options
     return jobs
 
 
-def program(job: Job, options: Options) -> launchers.Program:
+def program(job: Job, options: Options, seed: int) -> launchers.Program:
+    """`seed`: of random delays, so that those of a repeat are the same for all kinds of runs."""
     abi = ABIS[job.peer.key]
     path = launchers.find_beside(options.preloads, PROGRAMS[abi])
     if not path:
@@ -107,6 +108,7 @@ def program(job: Job, options: Options) -> launchers.Program:
     words = ["--mpi", find_mpi(job.peer.home / "bin" / job.peer.launcher, abi), "--collectives", job.collective]
     words += ["--sizes", options.sizes, "--arrival", job.shape, "--spreads", options.spreads, "--of-call"]
     words += ["--budget", str(options.budget_ms), "--least", str(options.least), "--most-delay", str(options.most_delay_ms)]
+    words += ["--seed", str(seed)]
     if not job.way:
         words.append("--plain")
     elif not job.way.endswith(BY_ARRIVAL):
@@ -123,15 +125,14 @@ def measure(options: Options, kept: Kept) -> None:
             turn = jobs if repeat % 2 == 0 else jobs[::-1]
             missing = [job for job in turn if kept.count(job.identity) <= repeat]
             for number, job in enumerate(missing, 1):
-                options.say(
-                    f"[{repeat + 1}/{options.repeats}, {number}/{len(missing)}] {job.title()}: {_one(job, options, kept)}"
-                )
+                outcome = _one(job, options, kept, repeat + 1)
+                options.say(f"[{repeat + 1}/{options.repeats}, {number}/{len(missing)}] {job.title()}: {outcome}")
     except KeyboardInterrupt:
         kept.failures.append(f"interrupted after {len(kept.runs)} of {options.repeats * len(jobs)} runs")
         options.say(kept.failures[-1])
 
 
-def _one(job: Job, options: Options, kept: Kept) -> str:
+def _one(job: Job, options: Options, kept: Kept, seed: int) -> str:
     """What became of it."""
     began = time.monotonic()
     try:
@@ -140,7 +141,7 @@ def _one(job: Job, options: Options, kept: Kept) -> str:
             job.config,
             job.ranks,
             machine.cores(),
-            program(job, options),
+            program(job, options, seed),
             stretto=job.stretto,
             limit=options.limit_s,
         )
@@ -194,8 +195,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sizes", help="bytes, with K or M, separated by commas")
     parser.add_argument("--spreads", default="1,5,50", help="multiples of a balanced call's time (default: 1,5,50)")
     parser.add_argument("--most-delay", type=float, metavar="MS", help="no rank comes later (default: 100; --quick: 10)")
-    parser.add_argument("--budget", type=float, help="ms for each point of a run (default: 200; --quick: 50)")
-    parser.add_argument("--limit", type=float, help="s after which a run is cut off (default: 300; --quick: 40)")
+    parser.add_argument("--budget", type=float, help="ms for each point of a run (default: 200; --quick: 100)")
+    parser.add_argument("--limit", type=float, help="s after which a run is cut off (default: 300; --quick: 60)")
     parser.add_argument("--p10", action="store_true", help="10th percentiles instead of medians, for a machine that is not quiet")
     parser.add_argument("--no-training", action="store_true", help="leave out examples/stragglers.py")
     parser.add_argument("--preloads", type=Path, help="folder with the preload libraries (default: the newest build)")
@@ -209,8 +210,7 @@ def options_from(args: argparse.Namespace, say: Callable[[str], None]) -> Option
     options = Options([int(r) for r in args.ranks.split(",")], args.repeats or (1 if args.quick else 3), say=say)
     options.collectives, options.spreads = tuple(args.collectives.split(",")), args.spreads
     if args.quick:
-        options.sizes, options.budget_ms, options.most_delay_ms = "4K,64K,1M,4M", 50, 10
-        options.least, options.limit_s = 3, 40
+        options.sizes, options.budget_ms, options.most_delay_ms, options.limit_s = "4K,64K,1M,4M", 100, 10, 60
     options.sizes = args.sizes or options.sizes
     options.budget_ms, options.limit_s = args.budget or options.budget_ms, args.limit or options.limit_s
     options.most_delay_ms = args.most_delay or options.most_delay_ms
