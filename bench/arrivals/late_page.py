@@ -11,6 +11,7 @@ from report import cut_off, versions_of
 from runs import Json
 from stretto.benchmark import pictures
 from stretto.benchmark.model import Point, Results
+from stretto.profile_report.svg import stacked
 from tables import size_text
 
 METHOD = """\
@@ -125,15 +126,12 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
 def picture(kept: Kept, of: str = "median_us") -> str:
     """After Figures 7 and 8 of the arrival paper, against the best peer; empty where there is too little to draw."""
     cells = merge(kept.runs, of)
-    results = Results(setup={"library": "best of " + ", ".join(versions_of(kept.runs).values()).replace(",", " and")})
-    results.setup |= {
-        "ranks": "/".join(str(r) for r in sorted({c.key.ranks for c in cells})),
-        "cores": machine.cores(),
-        "clock": "",
-    }
+    results = Results()
     shown = late_goals.variants(cells)
     for variant in shown[:1]:
         results.points += _points(cells, variant, PAPER, "the paper's algorithms")
     for variant in [v for v in shown if v.host == shown[0].host]:
         results.points += _points(cells, variant, ("mpi",), "Stretto" + (" with an arena" if variant.way == "arena" else ""))
-    return pictures.as_svg(results)
+    parts = pictures.drawings(results)
+    best = ", ".join(versions_of(kept.runs).values())
+    return stacked(parts, f"{machine.cores()} cores; the MPI library: the best of {best}", pictures.STYLE) if parts else ""
