@@ -35,7 +35,7 @@ lscpu > "$out/lscpu.txt" 2>&1 || true
 for program in $device/micro/*; do
   [ -x "$program" ] && "$program" --benchmark_out="$out/$(basename "$program").json" --benchmark_min_time=0.05 | tail -40
 done
-python3 bench/run.py --ranks 2,4,8,16 --preloads "$PWD/python/stretto/lib" --output "$out" "$@"
+python3 bench/run.py --ranks 2,4,8,16 --preloads "$PWD/python/stretto/lib" --output "$out" --resume "$out/collectives.runs" "$@"
 if [ -x tests/gpu/run ]; then
   tests/gpu/run
 else

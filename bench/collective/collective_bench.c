@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "decline.h"
+#include "floor.h"
 #include "options.h"
 #include "ticks.h"
 
@@ -97,6 +98,7 @@ static void report(const Session* session, Operation operation, size_t bytes, Mo
   if (one_side != side_pmpi) write_side(session->json, "mpi", mpi);
   if (one_side != side_mpi) write_side(session->json, "pmpi", pmpi);
   if (one_side == sides) fprintf(session->json, ",\"ratio\":%.4f", mpi->median / pmpi->median);
+  if (point->floor_us > 0) fprintf(session->json, ",\"floor_us\":%.4f", point->floor_us);
   fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"hop_ns\":[%.1f,%.1f],\"wrong\":%zu}\n", point->samples, point->calls,
           point->hop_ns[0], point->hop_ns[1], point->wrong);
   fflush(session->json);
@@ -109,6 +111,20 @@ static void write_header(int one_side) {
   printf("%s  hop ns samples\n", one_side == sides ? "   ratio" : "");
 }
 
+static int fits(const Options* options, Operation operation, size_t bytes, int ranks) {
+  return operation_buffer(operation, bytes, ranks) <= options->most;
+}
+
+static size_t largest_buffer(const Options* options, int ranks) {
+  size_t most = 0;
+  for (int op = 0; op < operations; ++op)
+    for (int i = 0; options->wanted[op] && i < options->size_count; ++i) {
+      const size_t bytes = operation_buffer((Operation)op, options->sizes[i], ranks);
+      if (bytes <= options->most && bytes > most) most = bytes;
+    }
+  return most;
+}
+
 /* Returns how many points had wrong results, or -1 when a point could not be measured. */
 static int measure_all(const Session* session, const Options* options, Data* data, StartLine* line) {
   int wrong = 0;
@@ -119,9 +135,11 @@ static int measure_all(const Session* session, const Options* options, Data* dat
     for (int i = 0; i < points; ++i) {
       const size_t bytes = op == op_barrier ? 0 : options->sizes[i];
       for (int mode = mode_balanced; mode <= mode_batch; ++mode) {
-        if (!options_want(options, (Mode)mode, bytes)) continue;
+        if (!options_want(options, (Mode)mode, bytes) || !fits(options, (Operation)op, bytes, session->ranks)) continue;
         Point point;
         if (measure((Operation)op, bytes, (Mode)mode, &options->plan, data, line, &point)) return -1;
+        if (mode == mode_balanced && !options->plan.oversubscribed && options->plan.one_side != side_pmpi)
+          point.floor_us = copy_us(data, line, operation_moved((Operation)op, bytes, session->ranks));
         wrong += point.wrong != 0;
         if (session->rank == 0) report(session, (Operation)op, bytes, (Mode)mode, options->plan.one_side, &point);
       }
@@ -136,14 +154,12 @@ static int fail(const Session* session, const char* why) {
 }
 
 static int compare_collectives(const Session* session, Options* options) {
-  size_t most = 0;
-  for (int i = 0; i < options->size_count; ++i) most = options->sizes[i] > most ? options->sizes[i] : most;
   options->plan.oversubscribed = session->ranks > session->cores;
   StartLine line;
   Data data;
   if (options->plan.root >= session->ranks) return fail(session, "--root is not a rank");
   if (start_line_open(&line, MPI_COMM_WORLD, options->plan.oversubscribed)) return fail(session, "the ranks are not on one node");
-  int failed = data_open(&data, MPI_COMM_WORLD, most) != 0, wrong = -1;
+  int failed = data_open(&data, MPI_COMM_WORLD, largest_buffer(options, session->ranks)) != 0, wrong = -1;
   data.in_place = options->in_place;
   PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (!failed) wrong = measure_all(session, options, &data, &line);

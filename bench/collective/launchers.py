@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import tempfile
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +113,7 @@ def _environment(peer: Peer, config: Config) -> dict[str, str]:
     return env
 
 
-def _for_ranks(peer: Peer, ranks: int, cores: int, settings: dict[str, str]) -> list[str]:
+def _for_ranks(peer: Peer, ranks: int, cores: int, settings: Mapping[str, str]) -> list[str]:
     """Launcher arguments: rank count, binding, and environment for the ranks alone."""
     args = ["-n", str(ranks)]
     if peer.key == "openmpi":
@@ -122,19 +124,35 @@ def _for_ranks(peer: Peer, ranks: int, cores: int, settings: dict[str, str]) -> 
     return args + [word for name, value in settings.items() for word in ("-genv", name, value)]
 
 
-def _check(setup: dict[str, Any], peer: Peer, stretto: Path | None) -> None:
+def _check(setup: dict[str, Any], peer: Peer, stretto: Stretto | None) -> None:
     if not setup["library"].startswith(peer.version):
         raise RunFailed(f"the program ran under {setup['library']}, not {peer.title}")
     if stretto and not setup["stretto"]:
-        raise RunFailed(f"{stretto.name} was not loaded")
-    masks = setup["cpu_masks"]
-    pinned = all(mask.bit_count() == 1 for mask in masks) and len(set(masks)) == len(masks)
-    if setup["ranks"] <= setup["cores"] and not pinned:
-        raise RunFailed(f"ranks are not pinned to a core each (CPU masks {masks})")
+        raise RunFailed(f"{stretto.library.name} was not loaded")
+    if stretto and setup["ranks"] > 1 and stretto.settings.get("STRETTO_ACCELERATE") != "off" and not setup["accelerating"]:
+        raise RunFailed(f"Stretto took no part: {setup.get('why') or 'see the summary of stretto run'}")
+    places = setup["cpus"] if "cpus" in setup else [_cpus(mask) for mask in setup["cpu_masks"]]
+    apart = all(len(cpus) == 1 for cpus in places) and len({cpus[0] for cpus in places}) == len(places)
+    if setup["ranks"] <= setup["cores"] and not apart:
+        raise RunFailed(f"ranks are not pinned to a core each (CPUs {places})")
 
 
-def _finish(command: list[str], env: dict[str, str], timeout: float) -> None:
-    """Runs the command to its end; whatever ends this process first ends the launcher and its ranks too."""
+def _cpus(mask: int) -> list[int]:
+    return [cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1]
+
+
+def end(process: subprocess.Popen[str], first: signal.Signals = signal.SIGTERM) -> None:
+    """What leads a session of its own, and that session: asked first, then made to."""
+    for how in (first, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, how)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=10)
+            return
+
+
+def _finish(command: list[str], env: dict[str, str], limit: float) -> bool:
+    """Runs the command to its end; False: it was cut off. Whatever ends this process first ends the ranks too."""
     process = subprocess.Popen(
         command,
         env=env,
@@ -145,42 +163,72 @@ def _finish(command: list[str], env: dict[str, str], timeout: float) -> None:
         start_new_session=True,
     )
     try:
-        _, errors = process.communicate(timeout=timeout)
+        _, errors = process.communicate(timeout=limit)
     except BaseException as why:
-        os.killpg(process.pid, signal.SIGTERM)
+        end(process)
         if isinstance(why, subprocess.TimeoutExpired):
-            raise RunFailed(f"no end within {timeout:.0f} s") from None
+            return False
         raise
     if process.returncode:
         raise RunFailed(f"exit code {process.returncode}: {' '.join(errors.split())[-300:]}")
+    return True
+
+
+@dataclass(frozen=True)
+class Stretto:
+    """What is preloaded into the ranks, and settings (STRETTO_*) that are theirs too."""
+
+    library: Path
+    arena: Path | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def for_ranks(self) -> dict[str, str]:
+        loaded = [self.library] + ([self.arena] if self.arena else [])
+        env = {"LD_PRELOAD": ":".join(map(str, loaded)), "STRETTO_JOB": uuid.uuid4().hex, **self.settings}
+        return {**env, "STRETTO_ARENA": "on"} if self.arena else env
+
+
+def find_preloads() -> Path | None:
+    """The newest folder in which a build left the preload libraries."""
+    places = [ROOT / "build/release/src/shim", ROOT / "python/stretto/lib"]
+    built = [place for place in places if (place / "libstretto_ompi.so").exists()]
+    return max(built, key=lambda place: (place / "libstretto_ompi.so").stat().st_mtime, default=None)
+
+
+def find_beside(folder: Path, name: str) -> Path | None:
+    """Another library or program of Stretto's, beside the preload libraries: installed, or in a build's folders."""
+    places = (folder / name, folder.parent / "arena" / name, folder.parent / "bench" / name)
+    return next((place for place in places if place.is_file()), None)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A benchmark program that writes JSON lines to what follows --json, the setup first."""
+
+    path: Path
+    arguments: tuple[str, ...] = ()
+
+
+def collective_bench(peer: Peer, *arguments: str) -> Program:
+    return Program(ROOT / "build/bench" / peer.binary / "collective_bench", arguments)
 
 
 def run(
-    peer: Peer,
-    config: Config,
-    ranks: int,
-    cores: int,
-    arguments: list[str],
-    *,
-    stretto: Path | None = None,
-    settings: dict[str, str] | None = None,
-    timeout: float = 600,
+    peer: Peer, config: Config, ranks: int, cores: int, program: Program, *, stretto: Stretto | None = None, limit: float = 600
 ) -> list[dict[str, Any]]:
-    """Runs collective_bench under the peer and returns its JSON lines, the setup line first.
+    """Runs the program under the peer and returns its lines, the setup line first.
 
-    With `stretto`, that library is preloaded into the ranks, and `settings` (STRETTO_*) are theirs too.
+    What takes longer than `limit` seconds is cut off: what it had written is returned, and a last line of the kind "cut".
     """
-    program = ROOT / "build/bench" / peer.binary / "collective_bench"
-    for_ranks = dict(settings or {})
-    if stretto:
-        for_ranks.update(LD_PRELOAD=str(stretto), STRETTO_JOB=uuid.uuid4().hex)
+    for_ranks = stretto.for_ranks() if stretto else {}
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "points.json"
-        command = [str(peer.home / "bin" / peer.launcher), *_for_ranks(peer, ranks, cores, for_ranks), str(program)]
-        command += [*arguments, "--json", str(output)]
-        _finish(command, _environment(peer, config), timeout)
-        if not output.exists():
-            raise RunFailed("it wrote no results")
-        lines = [json.loads(line) for line in output.read_text().splitlines()]
+        command = [str(peer.home / "bin" / peer.launcher), *_for_ranks(peer, ranks, cores, for_ranks), str(program.path)]
+        command += [*program.arguments, "--json", str(output)]
+        whole = _finish(command, _environment(peer, config), limit)
+        text = output.read_text() if output.exists() else ""
+    lines: list[dict[str, Any]] = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+    if not lines:
+        raise RunFailed("it wrote no results" if whole else f"nothing within {limit:.0f} s")
     _check(lines[0], peer, stretto)
-    return lines
+    return lines if whole else [*lines, {"kind": "cut", "seconds": limit}]

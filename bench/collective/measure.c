@@ -69,7 +69,7 @@ static int timed_sides(const Plan* plan) {
 static void check(Run* run) {
   for (int side = 0; side < sides; ++side) {
     if (!is_timed(run->plan, side)) continue;
-    operation_poison(run->data, run->bytes);
+    operation_poison(run->operation, run->data, run->bytes);
     fill(run);
     call(run, side);
     run->wrong += operation_check_all(run->operation, run->data, run->bytes, root_of(run), run->iteration);
@@ -185,6 +185,7 @@ static int take_samples(Run* run, unsigned samples, Point* point) {
 int measure(Operation operation, size_t bytes, Mode mode, const Plan* plan, Data* data, StartLine* line, Point* point) {
   Run run = {operation, bytes, plan, data, line, mode, 1, 0, 0};
   *point = (Point){0};
+  operation_lay_out(operation, data, bytes);
   check(&run);
   if (mode == mode_batch) run.calls = batch_calls(&run);
   point->calls = run.calls;

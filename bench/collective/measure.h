@@ -28,6 +28,7 @@ typedef struct {
   unsigned samples;  /* of each side (one more or less where the point was cut short); on rank 0 */
   unsigned calls;    /* in a sample */
   size_t wrong;      /* wrong elements found, over all ranks; the same on all ranks */
+  double floor_us;   /* what the machine itself takes (floor.h); 0 where that is not known */
   double hop_ns[2];  /* what a cache line took from core to core, before the samples and after (start_line_hop_ns) */
 } Point;
 

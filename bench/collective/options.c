@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <getopt.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,10 @@ static const char help[] =
     "usage: mpirun -n N collective_bench [options]\n"
     "Times MPI_X and PMPI_X in turn on the same buffers. One node.\n"
     "  --collectives LIST   of allreduce,reduce,bcast,barrier (default: these), gather,scatter,allgather,alltoall,\n"
-    "                       reduce_scatter_block,scan,exscan\n"
+    "                       reduce_scatter_block,scan,exscan,reduce_scatter,gatherv,scatterv,allgatherv,alltoallv\n"
     "  --sizes LIST|A:B:F   bytes of the vector or of a block, with K or M: 8,1K,1M, or from A to B by factor F (default: "
     "8:64M:4)\n"
+    "  --most BYTES         leave out points at which a rank's buffer of all blocks would be larger\n"
     "  --mode MODE          balanced, batch, both or auto (default: auto: balanced; with more ranks than cores batch\n"
     "                       up to the limit and balanced above)\n"
     "                       balanced: one call from a common start; max exit - max entry over ranks\n"
@@ -99,6 +101,8 @@ static int parse_one(int letter, Options* options) {
       return parse_collectives(optarg, options);
     case 's':
       return parse_sizes(optarg, options);
+    case 'M':
+      return parse_bytes(optarg, &options->most);
     case 'm':
       return parse_mode(optarg, options);
     case 'l':
@@ -127,11 +131,14 @@ static int parse_one(int letter, Options* options) {
 
 int parse_options(int argc, char** argv, int speak, Options* options) {
   static const struct option table[] = {
-      {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"mode", 1, 0, 'm'}, {"batch-limit", 1, 0, 'l'}, {"budget", 1, 0, 'b'},
-      {"least", 1, 0, 'n'},       {"side", 1, 0, 'S'},  {"root", 1, 0, 'r'}, {"in-place", 0, 0, 'i'},    {"decline", 0, 0, 'd'},
-      {"json", 1, 0, 'j'},        {"help", 0, 0, 'h'},  {0, 0, 0, 0}};
-  *options = (Options){
-      .wanted = {1, 1, 1, 1}, .automatic = 1, .batch_limit = 16384, .plan = {.budget_ms = 200, .least = 7, .one_side = sides}};
+      {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"most", 1, 0, 'M'}, {"mode", 1, 0, 'm'}, {"batch-limit", 1, 0, 'l'},
+      {"budget", 1, 0, 'b'},      {"least", 1, 0, 'n'}, {"side", 1, 0, 'S'}, {"root", 1, 0, 'r'}, {"in-place", 0, 0, 'i'},
+      {"decline", 0, 0, 'd'},     {"json", 1, 0, 'j'},  {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
+  *options = (Options){.wanted = {1, 1, 1, 1},
+                       .automatic = 1,
+                       .batch_limit = 16384,
+                       .most = SIZE_MAX,
+                       .plan = {.budget_ms = 200, .least = 7, .one_side = sides}};
   parse_sizes("8:64M:4", options);
   opterr = speak;
   for (int letter, which = 0; (letter = getopt_long(argc, argv, "", table, &which)) != -1;) {

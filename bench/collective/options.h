@@ -14,6 +14,7 @@ typedef struct {
   int size_count;
   int balanced, batch, automatic; /* modes asked for; see options_want */
   size_t batch_limit;             /* batches are taken up to this size */
+  size_t most;                    /* bytes: points at which a rank's buffer would be larger are left out */
   Plan plan;
   int decline;
   int in_place;

@@ -21,19 +21,26 @@ import launchers
 import machine
 import report
 import tables
+from kept import Kept
 from runs import Run, distances
 
 FULL_SIZES = "8,32,128,512,1K,4K,16K,64K,256K,1M,4M,16M,64M"
-QUICK_SIZES = "8,128,1K,16K,256K,4M"
+QUICK_SIZES = "8,1K,16K,128K,1M,8M"
+_FROM_ARENA = 16 << 10  # bytes: below, nothing is different with an arena
 
 
 @dataclass
 class Options:
     ranks: list[int] = field(default_factory=lambda: [2, 4, 8])
     repeats: int = 3
+    tries: int = 4  # more rounds for pinned runs with points during which the cores moved
     sizes: str = FULL_SIZES
-    most_shared: int = 16 << 20  # bytes; larger messages are left out where ranks share cores
+    collectives: tuple[str, ...] = tables.COLLECTIVES
+    batches: bool = True  # calls back to back also where each rank has a core
+    most: int = 64 << 20  # bytes: points at which a rank's buffer of all blocks would be larger are left out
+    most_shared: int = 16 << 20  # the same where ranks share cores
     budget_ms: float = 100
+    limit_s: float = 300  # of a run; what takes longer is cut off
     peers: tuple[str, ...] = tuple(peer.key for peer in launchers.PEERS)
     preloads: Path | None = None  # folder with the preload libraries; None: measure the peers alone
     say: Callable[[str], None] = print
@@ -44,31 +51,48 @@ class Job:
     peer: launchers.Peer
     config: launchers.Config
     ranks: int
-    preload: Path | None
+    collectives: tuple[str, ...]
+    stretto: launchers.Stretto | None = None
+
+    @property
+    def way(self) -> str:
+        return "" if not self.stretto else "arena" if self.stretto.arena else "stretto"
+
+    @property
+    def task(self) -> str:
+        return f"{self.ranks} ranks, {' '.join(self.collectives)}"
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        return self.peer.key, self.config.name, self.way, self.task
+
+    def pinned(self) -> bool:
+        return self.ranks <= machine.cores()
 
     def title(self) -> str:
-        return f"{self.peer.title} ({self.config.name}){' + Stretto' if self.preload else ''}, {self.ranks} ranks"
-
-
-def find_preloads() -> Path | None:
-    """The newest folder in which a build left the preload libraries."""
-    places = [launchers.ROOT / "build/release/src/shim", launchers.ROOT / "python/stretto/lib"]
-    built = [place for place in places if (place / "libstretto_ompi.so").exists()]
-    return max(built, key=lambda place: (place / "libstretto_ompi.so").stat().st_mtime, default=None)
+        loaded = {"": "", "stretto": " + Stretto", "arena": " + Stretto, arena"}[self.way]
+        return f"{self.peer.title} ({self.config.name}){loaded}, {self.task}"
 
 
 def plan(options: Options) -> list[Job]:
-    """One repeat: for each rank count, every peer at every setting, Stretto right after its host's first."""
+    """One repeat: for each rank count and group of collectives, every peer at every setting, and Stretto after its host."""
     jobs = []
+    groups = [tuple(name for name in group if name in options.collectives) for group in tables.GROUPS]
     for ranks in options.ranks:
-        oversubscribed = ranks > machine.cores()
-        for peer in launchers.PEERS:
-            if peer.key not in options.peers or not peer.available():
-                continue
-            configs = [config for config in peer.configs if config.fits(oversubscribed)]
-            jobs += [Job(peer, config, ranks, None) for config in configs]
-            if options.preloads and peer.key in tables.HOSTS:
-                jobs.append(Job(peer, configs[0], ranks, options.preloads / peer.preload))
+        for group in filter(None, groups):
+            for peer in launchers.PEERS:
+                if peer.key in options.peers and peer.available():
+                    jobs += _jobs(peer, ranks, group, options.preloads)
+    return jobs
+
+
+def _jobs(peer: launchers.Peer, ranks: int, group: tuple[str, ...], preloads: Path | None) -> list[Job]:
+    configs = [config for config in peer.configs if config.fits(ranks > machine.cores())]
+    jobs = [Job(peer, config, ranks, group) for config in configs]
+    if preloads and peer.key in tables.HOSTS:
+        arena = launchers.find_beside(preloads, "libstretto_arena.so")
+        for with_arena in (None, arena) if arena and group != ("barrier",) else (None,):
+            jobs.append(Job(peer, configs[0], ranks, group, launchers.Stretto(preloads / peer.preload, with_arena)))
     return jobs
 
 
@@ -76,13 +100,19 @@ def _bytes(size: str) -> int:
     return int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] if size[-1] in "KM" else int(size)
 
 
-def arguments(job: Job, options: Options) -> list[str]:
-    pinned = job.ranks <= machine.cores()
-    sizes = [size for size in options.sizes.split(",") if pinned or _bytes(size) <= options.most_shared]
-    args = ["--sizes", ",".join(sizes), "--budget", str(options.budget_ms), "--least", "5"]
-    if pinned:
-        args += ["--mode", "both"]
-    return args if job.preload else [*args, "--side", "pmpi"]
+def _sizes(job: Job, options: Options) -> list[str]:
+    least, most = _FROM_ARENA if job.way == "arena" else 0, options.most if job.pinned() else options.most_shared
+    return [size for size in options.sizes.split(",") if least <= _bytes(size) <= most]
+
+
+def program(job: Job, options: Options) -> launchers.Program:
+    names = [name for name in job.collectives if not (job.way == "arena" and name == "barrier")]
+    words = ["--collectives", ",".join(names), "--sizes", ",".join(_sizes(job, options))]
+    words += ["--most", str(options.most if job.pinned() else options.most_shared)]
+    words += ["--budget", str(options.budget_ms), "--least", "5"]
+    if job.pinned() and options.batches:
+        words += ["--mode", "both"]
+    return launchers.collective_bench(job.peer, *(words if job.stretto else [*words, "--side", "pmpi"]))
 
 
 def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
@@ -91,42 +121,53 @@ def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
     if not apart:
         return []
     commonest = statistics.mode(sorted(apart.values()))
-    done: dict[tuple[str, str, bool], set[tuple[str, int, str]]] = defaultdict(set)
+    done: dict[tuple[str, ...], set[tuple[str, int, str]]] = defaultdict(set)
+    every: dict[tuple[bool, str], set[tuple[str, int, str]]] = defaultdict(set)
     for (r, p), where in apart.items():
         run, point = runs[r], runs[r].points()[p]
         if where == commonest:
-            done[run.peer, run.config, run.stretto].add((point["collective"], point["bytes"], point["mode"]))
-    every = set().union(*done.values())
-    pinned = [job for job in jobs if job.ranks <= machine.cores()]
-    return [job for job in pinned if done[job.peer.key, job.config.name, job.preload is not None] != every]
+            what = (point["collective"], point["bytes"], point["mode"])
+            done[run.identity].add(what)
+            every[run.way == "arena", run.task].add(what)
+    pinned = [job for job in jobs if job.pinned()]
+    return [job for job in pinned if done[job.identity] != every[job.way == "arena", job.task]]
 
 
-def measure(options: Options) -> tuple[list[Run], list[str]]:
-    """All runs that ended well, and a line for each that did not. An interrupt ends the series early."""
-    runs: list[Run] = []
-    failures: list[str] = []
-    jobs = plan(options)
+def measure(options: Options, kept: Kept) -> None:
+    """All runs, and a line for each that did not end well. What is there already is not measured again. An interrupt ends
+    the series early."""
+    jobs = [job for job in plan(options) if _sizes(job, options)]
     try:
         for repeat in range(options.repeats):
-            _measure_each(jobs, f"{repeat + 1}/{options.repeats}", options, runs, failures)
-        for more in range(options.repeats + 1):
-            if lacking := _lacking(runs, jobs):
-                _measure_each(lacking, f"again {more + 1}", options, runs, failures)
+            missing = [job for job in jobs if kept.count(job.identity) <= repeat]
+            _measure_each(missing, f"{repeat + 1}/{options.repeats}", options, kept)
+        for more in range(options.tries):
+            if lacking := _lacking(kept.runs, jobs):
+                _measure_each(lacking, f"again {more + 1}", options, kept)
     except KeyboardInterrupt:
-        failures.append(f"interrupted after {len(runs)} of {options.repeats * len(jobs)} runs")
-        options.say(failures[-1])
-    return runs, failures
+        kept.failures.append(f"interrupted after {len(kept.runs)} of {options.repeats * len(jobs)} runs")
+        options.say(kept.failures[-1])
 
 
-def _measure_each(jobs: list[Job], turn: str, options: Options, runs: list[Run], failures: list[str]) -> None:
+def _measure_each(jobs: list[Job], turn: str, options: Options, kept: Kept) -> None:
     for number, job in enumerate(jobs, 1):
         began = time.monotonic()
         try:
-            lines = launchers.run(job.peer, job.config, job.ranks, machine.cores(), arguments(job, options), stretto=job.preload)
-            runs.append(Run(job.peer.key, job.config.name, job.preload is not None, lines))
-            outcome = f"{time.monotonic() - began:.1f} s"
+            lines = launchers.run(
+                job.peer,
+                job.config,
+                job.ranks,
+                machine.cores(),
+                program(job, options),
+                stretto=job.stretto,
+                limit=options.limit_s,
+            )
+            run = Run(*job.identity, lines)
+            kept.run(run)
+            cut = f", CUT OFF after {len(run.points())} points" if run.cut_after() else ""
+            outcome = f"{time.monotonic() - began:.1f} s{cut}"
         except launchers.RunFailed as why:
-            failures.append(f"{job.title()}: {why}")
+            kept.failure(f"{job.title()}: {why}")
             outcome = f"FAILED: {why}"
         options.say(f"[{turn}, {number}/{len(jobs)}] {job.title()}: {outcome}")
 
@@ -154,18 +195,19 @@ def main() -> int:
     parser.add_argument("--preloads", type=Path, help="folder of the preload libraries")
     args = parser.parse_args()
     options = Options([int(r) for r in args.ranks.split(",")], args.repeats, args.sizes)
-    options.preloads = None if args.peers_only else args.preloads or find_preloads()
+    options.preloads = None if args.peers_only else args.preloads or launchers.find_preloads()
     if not options.preloads and not args.peers_only:
         parser.error("no preload libraries found: run ./dev build, or measure the peers alone with --peers-only")
-    runs, failures = measure(options)
-    if not runs:
+    kept = Kept()
+    kept.command("bench/collective/peers.py " + " ".join(sys.argv[1:]))
+    measure(options, kept)
+    if not kept.runs:
         print("peers.py: no run succeeded", file=sys.stderr)
         return 1
-    series = report.Series(runs, failures, [], options.repeats, "bench/collective/peers.py " + " ".join(sys.argv[1:]))
-    page, document = report.make(series)
+    page, document = report.make(kept)
     for path in report.write(results_folder(), "peers" if args.peers_only else "collectives", page, document):
         print(path.relative_to(launchers.ROOT))
-    return 1 if failures else 0
+    return 1 if kept.failures else 0
 
 
 if __name__ == "__main__":

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 import goals
 import machine
 import tables
+from kept import Kept
 from runs import Json, Place, Run, distances, pinned
 
 
-def _versions(runs: list[Run]) -> dict[str, str]:
+def versions_of(runs: list[Run]) -> dict[str, str]:
     found = {run.peer: run.lines[0]["library"].split(" for ")[0].split(", package")[0] for run in runs}
     return {peer: " ".join(text.replace("Version:", "").replace("Library ", "").split()) for peer, text in found.items()}
 
@@ -37,52 +37,60 @@ time is from the last entry to the last exit (with more ranks than cores: from t
 call of a batch with the root moving on, rewriting the inputs included. "/ best peer" is Stretto's time divided by the best
 peer's at its best settings; "/ PMPI in run" compares MPI_X with PMPI_X, called in turn within one run. *Cores N ns apart*: how
 long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
+*Arena*: large blocks of memory come from an allocator of Stretto's, and peers read them in place. Sizes are those of the vector,
+or of one block where ranks exchange blocks (gatherv and its like: of the mean block; every other one is thrice its neighbour).
+The *floor* is the time in which all ranks at once copy what each obtains of the call (STREAM copy of as many bytes, measured
+in the same run); shares of it are medians over the repeats.
 """
 
 
-@dataclass
-class Series:
-    """What was measured. `declining`: decline lines of collective_bench, with "host" and "how"."""
-
-    runs: list[Run]
-    failures: list[str]
-    declining: list[Json]
-    repeats: int
-    command: str
-
-    def with_stretto(self) -> bool:
-        return any(run.stretto for run in self.runs)
-
-
-def make(series: Series) -> tuple[str, Json]:
+def make(kept: Kept) -> tuple[str, Json]:
     """The Markdown page and the JSON document."""
-    apart = distances(series.runs)
-    cells = tables.merge(series.runs, apart)
-    verdicts = goals.judge(cells, series.declining) if series.with_stretto() else []
-    described, versions = machine.describe(), _versions(series.runs)
-    notes = [*series.failures, *_moved(series.runs, apart)]
+    apart = distances(kept.runs)
+    cells = tables.merge(kept.runs, apart)
+    verdicts = goals.judge(cells, kept.declining) if any(run.stretto for run in kept.runs) else []
+    described, versions = machine.describe(), versions_of(kept.runs)
+    notes = [*kept.failures, *cut_off(kept.runs), *_moved(kept.runs, apart)]
+    commands = list(dict.fromkeys(kept.commands))
     page = ["# Collectives on one node" if verdicts else "# The peers' collectives on one node", ""]
     page += [f"- {key}: {value}" for key, value in described.items()]
-    page += [f"- command: `{series.command}`", "", METHOD.format(repeats=series.repeats)]
+    page += [*(f"- command: `{command}`" for command in commands), "", METHOD.format(repeats=kept.repeats())]
     if verdicts:
         page += ["## Goals", "", goals.markdown(verdicts)]
+        page += [
+            "## By collective",
+            "",
+            "Ratio to the best peer: geometric mean over the sizes (and the largest).",
+            "",
+        ]
+        page += [tables.means(cells, versions), "## Where a peer is faster, the worst first", "", tables.lost(cells, versions)]
     page += ["## Times", "", tables.markdown(cells, versions)]
-    if series.declining:
-        page += ["## What loaded but declining costs", "", declining_table(series.declining)]
+    if kept.declining:
+        page += ["## What loaded but declining costs", "", declining_table(kept.declining)]
     page += ["## Settings that were best", "", _settings_used(cells, versions)]
     if notes:
         page += ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""]
     document = {
         "machine": described,
-        "command": series.command,
+        "command": "; ".join(commands),
         "versions": versions,
-        "repeats": series.repeats,
+        "repeats": kept.repeats(),
         "goals": [verdict.as_json() for verdict in verdicts],
         "cells": [cell.as_json() for cell in cells],
-        "declining": series.declining,
+        "declining": kept.declining,
         "notes": notes,
     }
     return "\n".join(page), document
+
+
+def cut_off(runs: list[Run]) -> list[str]:
+    """A line for each run that took too long."""
+    return [
+        f"{run.peer} ({run.config}){' + ' + run.way if run.way else ''}, {run.task}: cut off after {run.cut_after():.0f} s, "
+        f"{len(run.points())} points measured"
+        for run in runs
+        if run.cut_after()
+    ]
 
 
 def _moved(runs: list[Run], apart: dict[Place, int]) -> list[str]:

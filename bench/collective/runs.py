@@ -1,9 +1,9 @@
-"""Runs of collective_bench, and the moods of a virtual machine: how far apart its cores were during each."""
+"""Runs of a benchmark program, and the moods of a virtual machine: how far apart its cores were during each."""
 
 from __future__ import annotations
 
 import statistics
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 Json = dict[str, Any]
@@ -12,15 +12,31 @@ _SAME = 2.5  # core-to-core times within this factor are one placement of the co
 
 @dataclass
 class Run:
-    """One run of collective_bench: its JSON lines, and what was run."""
+    """One run: its JSON lines, and what was run. `way`: how Stretto was loaded; empty: not at all."""
 
     peer: str
     config: str
-    stretto: bool
+    way: str
+    task: str  # which part of the series: what was asked of the program, in words
     lines: list[Json]
+
+    @property
+    def stretto(self) -> bool:
+        return bool(self.way)
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        return self.peer, self.config, self.way, self.task
 
     def points(self) -> list[Json]:
         return [line for line in self.lines if line["kind"] == "point"]
+
+    def cut_after(self) -> float | None:
+        """Seconds after which the run was cut off; None: it came to its end."""
+        return self.lines[-1]["seconds"] if self.lines[-1]["kind"] == "cut" else None
+
+    def as_json(self) -> Json:
+        return asdict(self)
 
 
 def pinned(point: Json) -> bool:

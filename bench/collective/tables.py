@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from runs import Json, Place, Run, pinned
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
+WAYS = ("stretto", "arena")  # how it is loaded (runs.Run.way)
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
-_ORDER = (
-    *("allreduce", "reduce", "bcast", "barrier", "gather", "scatter", "allgather", "alltoall"),
-    *("reduce_scatter_block", "scan", "exscan"),
+# Measured together, in one run of the program.
+GROUPS = (
+    ("allreduce", "reduce", "bcast", "barrier"),
+    ("gather", "scatter", "allgather", "alltoall"),
+    ("reduce_scatter_block", "reduce_scatter", "scan", "exscan"),
+    ("gatherv", "scatterv", "allgatherv", "alltoallv"),
 )
+COLLECTIVES = tuple(name for group in GROUPS for name in group)
 
 
 @dataclass
@@ -42,7 +47,20 @@ class Key(NamedTuple):
 
     def reading_order(self) -> tuple[int, int, bool, int, int]:
         batch_apart = self.apart_ns > 0 and self.mode == "batch"
-        return self.ranks, self.apart_ns, batch_apart, _ORDER.index(self.collective), self.bytes
+        return self.ranks, self.apart_ns, batch_apart, COLLECTIVES.index(self.collective), self.bytes
+
+
+class Variant(NamedTuple):
+    """Stretto as it is measured."""
+
+    host: str
+    way: str = "stretto"
+
+    def title(self, peers: Mapping[str, str]) -> str:
+        return f"Stretto{', arena,' if self.way == 'arena' else ''} on {peers.get(self.host, self.host)}"
+
+
+VARIANTS = tuple(Variant(host, way) for way in WAYS for host in HOSTS)
 
 
 @dataclass
@@ -51,8 +69,9 @@ class Cell:
 
     key: Key
     peers: dict[str, Timing] = field(default_factory=dict)  # at each peer's best settings
-    stretto: dict[str, Timing] = field(default_factory=dict)  # host MPI -> time
-    in_run: dict[str, float] = field(default_factory=dict)  # host MPI -> MPI_X / PMPI_X within one run
+    stretto: dict[Variant, Timing] = field(default_factory=dict)
+    in_run: dict[Variant, float] = field(default_factory=dict)  # MPI_X / PMPI_X within one run
+    of_floor: dict[Variant, float] = field(default_factory=dict)  # the floor / MPI_X within one run
     wrong: int = 0
     missing: tuple[str, ...] = ()  # peers of the series without a time here: the best one is then not known
 
@@ -75,28 +94,36 @@ class Cell:
     def best(self) -> float:
         return min(timing.us for timing in self.peers.values())
 
-    def ratio(self, host: str) -> float | None:
-        """Stretto's time under that host against the best peer's; None unless all peers were measured."""
-        known = host in self.stretto and self.peers and not self.missing
-        return self.stretto[host].us / self.best() if known else None
+    def best_peer(self) -> str:
+        return min(self.peers, key=lambda peer: self.peers[peer].us)
+
+    def ratio(self, variant: Variant) -> float | None:
+        """Stretto's time against the best peer's; None unless all peers were measured."""
+        known = variant in self.stretto and self.peers and not self.missing
+        return self.stretto[variant].us / self.best() if known else None
+
+    def quiet_ratio(self, variant: Variant) -> float:
+        """The same of 10th percentiles, which a busy machine disturbs less."""
+        return self.stretto[variant].p10 / min(timing.p10 for timing in self.peers.values())
 
     def as_json(self) -> Json:
         return {
             **self.key._asdict(),
             "peers": {peer: timing.as_json() for peer, timing in self.peers.items()},
-            "stretto": {
-                host: {
-                    **timing.as_json(),
-                    "over_best_peer": _rounded(self.ratio(host)),
-                    "in_run_ratio": _rounded(self.in_run[host]),
-                }
-                for host, timing in self.stretto.items()
-            },
+            **{way: {v.host: self._variant_json(v) for v in self.stretto if v.way == way} for way in WAYS},
             "wrong": self.wrong,
         }
 
+    def _variant_json(self, variant: Variant) -> Json:
+        return {
+            **self.stretto[variant].as_json(),
+            "over_best_peer": _rounded(self.ratio(variant)),
+            "in_run_ratio": _rounded(self.in_run[variant]),
+            "of_floor": _rounded(self.of_floor.get(variant)),
+        }
 
-Series = tuple[str, str, bool]  # peer, settings, with Stretto
+
+Series = tuple[str, str, str]  # peer, settings, way of Stretto
 
 
 def _rounded(value: float | None) -> float | None:
@@ -109,34 +136,34 @@ def merge(runs: list[Run], apart: dict[Place, int]) -> list[Cell]:
     `apart`: runs.distances. Points on pinned cores that are not in it are left out.
     """
     times: dict[Key, dict[Series, list[Json]]] = defaultdict(lambda: defaultdict(list))
-    ratios: dict[tuple[Key, str], list[float]] = defaultdict(list)
     wrong: dict[Key, int] = defaultdict(int)
     for index, run in enumerate(runs):
         for number, point in enumerate(run.points()):
             if pinned(point) and (index, number) not in apart:
                 continue
             key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"], apart.get((index, number), 0))
-            side = "mpi" if run.stretto else "pmpi"
-            times[key][run.peer, run.config, run.stretto].append(point[side])
+            times[key][run.peer, run.config, run.way].append(point)
             wrong[key] += point["wrong"]
-            if run.stretto:
-                ratios[key, run.peer].append(point["ratio"])
-    cells = [_cell(key, times[key], ratios, wrong[key]) for key in sorted(times, key=Key.reading_order)]
+    cells = [_cell(key, times[key], wrong[key]) for key in sorted(times, key=Key.reading_order)]
     peers = {run.peer for run in runs if not run.stretto}
     for cell in cells:
         cell.missing = tuple(sorted(peers - set(cell.peers)))
     return cells
 
 
-def _cell(key: Key, times: dict[Series, list[Json]], ratios: dict[tuple[Key, str], list[float]], wrong: int) -> Cell:
+def _cell(key: Key, times: dict[Series, list[Json]], wrong: int) -> Cell:
     cell = Cell(key, wrong=wrong)
-    for (peer, config, stretto), values in times.items():
+    for (peer, config, way), points in times.items():
         # The lower median: of two runs, the quieter one.
-        us, p10 = (statistics.median_low(value[name] for value in values) for name in ("median_us", "p10_us"))
+        side = "mpi" if way else "pmpi"
+        us, p10 = (statistics.median_low(point[side][name] for point in points) for name in ("median_us", "p10_us"))
         timing = Timing(us, p10, config)
-        if stretto:
-            cell.stretto[peer] = timing
-            cell.in_run[peer] = statistics.median(ratios[key, peer])
+        if way:
+            variant = Variant(peer, way)
+            cell.stretto[variant] = timing
+            cell.in_run[variant] = statistics.median(point["ratio"] for point in points)
+            if floors := [point["floor_us"] / point[side]["median_us"] for point in points if "floor_us" in point]:
+                cell.of_floor[variant] = statistics.median(floors)
         elif peer not in cell.peers or timing.us < cell.peers[peer].us:
             cell.peers[peer] = timing
     return cell
@@ -162,22 +189,28 @@ def _number(value: float | None) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def _row(cell: Cell, peers: dict[str, str]) -> str:
+def _variants(cells: Iterable[Cell]) -> list[Variant]:
+    present = {variant for cell in cells for variant in cell.stretto}
+    return [variant for variant in VARIANTS if variant in present]
+
+
+def _row(cell: Cell, peers: Mapping[str, str], variants: Iterable[Variant]) -> str:
     best = cell.best() if cell.peers else None
     columns = [cell.collective, size_text(cell.bytes)]
     for peer in peers:
         time = cell.peers[peer].us if peer in cell.peers else None
         columns.append(f"**{_number(time)}**" if time is not None and time == best else _number(time))
-    for host in HOSTS:
-        if host in cell.stretto:
-            columns += [_number(cell.stretto[host].us), _number(cell.ratio(host)), _number(cell.in_run[host])]
-        elif any_stretto(cell):
+    for variant in variants:
+        if variant in cell.stretto:
+            columns += [_number(cell.stretto[variant].us), _number(cell.ratio(variant)), _number(cell.in_run[variant])]
+        else:
             columns += ["-"] * 3
     return "| " + " | ".join(columns) + " |"
 
 
-def any_stretto(cell: Cell) -> bool:
-    return bool(cell.stretto)
+def _table(head: list[str], rows: list[str]) -> str:
+    rule = ["---" if name in ("collective", "where") else "---:" for name in head]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|", *rows])
 
 
 def markdown(cells: list[Cell], peers: dict[str, str]) -> str:
@@ -187,14 +220,46 @@ def markdown(cells: list[Cell], peers: dict[str, str]) -> str:
     for cell in cells:
         groups[_group(cell, cells)].append(cell)
     for title, members in groups.items():
-        head = ["collective", "size", *peers.values()]
-        if any(map(any_stretto, members)):
-            for host in HOSTS:
-                head += [f"Stretto on {peers.get(host, host)}", "/ best peer", "/ PMPI in run"]
-        rule = ["---", "---:"] + ["---:"] * (len(head) - 2)
-        lines = [f"### {title}", "", "| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
-        parts.append("\n".join(lines + [_row(cell, peers) for cell in members]))
+        head, variants = ["collective", "size", *peers.values()], _variants(members)
+        for variant in variants:
+            head += [variant.title(peers), "/ best peer", "/ PMPI in run"]
+        parts.append(f"### {title}\n\n" + _table(head, [_row(cell, peers, variants) for cell in members]))
     return "\n\n".join(parts) + "\n"
+
+
+def means(cells: list[Cell], peers: dict[str, str]) -> str:
+    """For each rank count and collective: the geometric mean over the sizes of Stretto's time over the best peer's."""
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if cell.stretto:
+            groups[_group(cell, cells), cell.collective].append(cell)
+    variants = _variants(cells)
+    rows = []
+    for (where, collective), members in groups.items():
+        found = [[r for c in members if (r := c.ratio(variant)) is not None] for variant in variants]
+        texts = [f"{_number(geometric_mean(ratios))} ({_number(max(ratios))})" if ratios else "-" for ratios in found]
+        rows.append(f"| {where} | {collective} | " + " | ".join(texts) + " |")
+    return _table(["where", "collective", *(variant.title(peers) for variant in variants)], rows) + "\n"
+
+
+def lost(cells: list[Cell], peers: dict[str, str], most: int = 80) -> str:
+    """The points at which a peer is faster than Stretto, the worst first."""
+    found = [(ratio, cell, v) for cell in cells for v in cell.stretto if (ratio := cell.ratio(v)) is not None and ratio > 1]
+    found.sort(key=lambda entry: -entry[0])
+    rows = [
+        f"| {_group(cell, cells)} | {cell.collective} | {size_text(cell.bytes)} | {variant.title(peers)} | "
+        f"{_number(cell.stretto[variant].us)} | {peers[cell.best_peer()]} | {_number(cell.best())} | {_number(ratio)} | "
+        f"{_number(cell.quiet_ratio(variant))} |"
+        for ratio, cell, variant in found[:most]
+    ]
+    if not rows:
+        return "Nowhere.\n"
+    more = f"\n{len(found) - most} more, by less.\n" if len(found) > most else ""
+    return (
+        _table(["where", "collective", "size", "Stretto", "us", "best peer", "us", "ratio", "of 10th percentiles"], rows)
+        + "\n"
+        + more
+    )
 
 
 def _group(cell: Cell, cells: list[Cell]) -> str:

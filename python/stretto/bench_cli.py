@@ -55,6 +55,9 @@ def bench(
         Path | None, typer.Option("--replay", metavar="DIR", help="Ranks arrive as in this profile (stretto profile --trace).")
     ] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Without Stretto: the MPI library alone.")] = False,
+    also: Annotated[
+        str, typer.Option("--also", metavar="LIST", help="Stretto's algorithms measured besides: slices,paper_small.")
+    ] = "",
     mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="How samples are taken: single, batch, or auto.")] = "auto",
     budget: Budget = 200,
     root: Annotated[int, typer.Option("--root", metavar="RANK", min=0, help="Root of rooted collectives.")] = 0,
@@ -77,9 +80,12 @@ def bench(
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
+    if also and plain:
+        raise StrettoError("--also and --plain exclude one another")
     _check_names(collectives or [])
     _check_sizes(sizes)
     _check_word("--mode", mode, "auto|single|batch", "single, batch or auto")
+    _check_word("--also", also or "slices", r"\w+(,\w+)*", "names of algorithms, such as slices,paper_small")
     _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
     _check_word("--spread", spread or "1", f"{_NUMBER}(,{_NUMBER})*", "numbers, such as 1,10")
     check_writable(output)
@@ -88,6 +94,7 @@ def bench(
     words += ["--collectives", ",".join(collectives)] if collectives else []
     words += ["--keep-places"] if keep_places else []
     words += ["--plain"] if plain else []
+    words += ["--also", also] if also else []
     if arrival:
         words += ["--arrival", arrival, "--seed", str(seed), *(["--spreads", spread] if spread else [])]
         words += ["--permute"] if permute else []

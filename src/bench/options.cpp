@@ -26,8 +26,11 @@ constexpr char help[] =
     "  --keep-places        ranks are not given a core each, but stay where the launcher put them\n"
     "  --plain              MPI_X alone\n"
     "  --candidates         every algorithm of the preloaded Stretto, and PMPI_X\n"
+    "  --also LIST          MPI_X and PMPI_X, and these algorithms of the preloaded Stretto\n"
     "  --arrival SHAPE      balanced, ascending, descending, first-delayed, last-delayed, random, K-late, half-late\n"
     "  --spreads LIST       the largest delay, as multiples of the time of a balanced call (random: of a message)\n"
+    "  --of-call            random spreads are multiples of the time of a balanced call too\n"
+    "  --most-delay MS      no rank comes later than that\n"
     "  --seed N             of random delays and places (default: 1)\n"
     "  --permute            ranks change places in the shape from call to call\n"
     "  --delays FILE        recorded delays instead of a shape: a call per line, ns per rank\n";
@@ -135,6 +138,12 @@ bool parse_one(int letter, const char* text, Options* options) {
       return options->keep_places = true;
     case 't':
       return options->candidates = true;
+    case 'A':
+      return options->also = text, true;
+    case 'o':
+      return options->of_call = true;
+    case 'D':
+      return (options->most_delay_ms = atof(text)) > 0;
     case 'a':
       return options->arrival = true, parse_shape(text, &options->pattern);
     case 'x':
@@ -149,12 +158,13 @@ bool parse_one(int letter, const char* text, Options* options) {
   }
 }
 
-constexpr option table[] = {{"keep-places", 0, nullptr, 'k'}, {"mpi", 1, nullptr, 'M'},     {"json", 1, nullptr, 'j'},
-                            {"collectives", 1, nullptr, 'c'}, {"sizes", 1, nullptr, 's'},   {"mode", 1, nullptr, 'm'},
-                            {"batch-limit", 1, nullptr, 'l'}, {"budget", 1, nullptr, 'b'},  {"least", 1, nullptr, 'n'},
-                            {"root", 1, nullptr, 'r'},        {"plain", 0, nullptr, 'p'},   {"candidates", 0, nullptr, 't'},
-                            {"arrival", 1, nullptr, 'a'},     {"spreads", 1, nullptr, 'x'}, {"seed", 1, nullptr, 'e'},
-                            {"permute", 0, nullptr, 'u'},     {"delays", 1, nullptr, 'd'},  {"help", 0, nullptr, 'h'},
+constexpr option table[] = {{"keep-places", 0, nullptr, 'k'}, {"mpi", 1, nullptr, 'M'},        {"json", 1, nullptr, 'j'},
+                            {"collectives", 1, nullptr, 'c'}, {"sizes", 1, nullptr, 's'},      {"mode", 1, nullptr, 'm'},
+                            {"batch-limit", 1, nullptr, 'l'}, {"budget", 1, nullptr, 'b'},     {"least", 1, nullptr, 'n'},
+                            {"root", 1, nullptr, 'r'},        {"plain", 0, nullptr, 'p'},      {"candidates", 0, nullptr, 't'},
+                            {"arrival", 1, nullptr, 'a'},     {"spreads", 1, nullptr, 'x'},    {"seed", 1, nullptr, 'e'},
+                            {"permute", 0, nullptr, 'u'},     {"delays", 1, nullptr, 'd'},     {"also", 1, nullptr, 'A'},
+                            {"of-call", 0, nullptr, 'o'},     {"most-delay", 1, nullptr, 'D'}, {"help", 0, nullptr, 'h'},
                             {nullptr, 0, nullptr, 0}};
 
 void set_defaults(Options* options) {

@@ -25,10 +25,13 @@ struct Options {
   double budget_ms = 200;
   unsigned least = 7;
   int root = 0;
-  bool plain = false;        // MPI_X alone
-  bool keep_places = false;  // ranks stay where the launcher put them
-  bool candidates = false;   // every algorithm of the preloaded Stretto, and PMPI_X
-  bool arrival = false;      // under `pattern`
+  bool plain = false;          // MPI_X alone
+  bool keep_places = false;    // ranks stay where the launcher put them
+  bool candidates = false;     // every algorithm of the preloaded Stretto, and PMPI_X
+  const char* also = nullptr;  // algorithms of the preloaded Stretto that are measured besides, separated by commas
+  bool arrival = false;        // under `pattern`
+  bool of_call = false;        // random spreads too are multiples of a balanced call's time
+  double most_delay_ms = 0;    // no rank is later than that; 0: no limit
   Pattern pattern;
   const char* recorded = nullptr;
 };

@@ -46,7 +46,8 @@ const char* Session::open() {
   if (options_.root >= ranks_) return "--root is not a rank";
   clock_ = open_ticks();
   preload_ = find_preload();
-  if (options_.candidates && (preload_.algorithms == nullptr || preload_.next_rules == nullptr)) return "Stretto is not loaded";
+  if ((options_.candidates || options_.also != nullptr) && (preload_.algorithms == nullptr || preload_.next_rules == nullptr))
+    return "Stretto is not loaded";
   // Files are opened by rank 0; whether it could is known to all.
   if (rank_ == 0) json_ = fopen(options_.json, "we");
   if (from_rank_0(mpi_, json_ != nullptr ? 1 : 0) == 0) return "the file for the results cannot be written";
@@ -96,7 +97,7 @@ const char* Session::run() {
 }
 
 const char* Session::run_collective(const Collective& c) {
-  if (options_.candidates)
+  if (options_.candidates || options_.also != nullptr)
     if (const char* problem = add_candidates(c)) return problem;
   const bool no_data = c.receives == Part::none;
   const char* problem = nullptr;
@@ -168,6 +169,11 @@ const char* Session::run_size(const Collective& c, size_t bytes) {
   return finish({&c, bytes, ranks_, mode, nullptr, 0, 0, floor, 0}, plan, point);
 }
 
+// The side of the MPI library's own calls, or the only one.
+int Session::library_side() const {
+  return options_.plain || options_.candidates ? 0 : 1;
+}
+
 // First balanced, which gives the unit of the spreads: the time of the MPI library's own call, or of a message.
 const char* Session::run_arrival(const Collective& c, Data& data, size_t bytes) {
   Side sides[most_sides];
@@ -175,13 +181,13 @@ const char* Session::run_arrival(const Collective& c, Data& data, size_t bytes) 
   const Plan plan = plan_for(sides, count);
   const double floor = floor_us(c, bytes);
   const Point point = measure(mpi_, c, data, Mode::single, plan, line_);
-  const double balanced_us = from_rank_0(mpi_, point.failed ? 0 : point.side[count - 1].us.median);
+  const double balanced_us = from_rank_0(mpi_, point.failed ? 0 : point.side[library_side()].us.median);
   const double bound = bound_us(c, bytes, plan, point);
   const char* problem = finish({&c, bytes, ranks_, Mode::single, "balanced", 0, balanced_us, floor, bound}, plan, point);
   const Shape shape = options_.pattern.shape;
   if (problem != nullptr || shape == Shape::balanced) return problem;
   if (shape == Shape::replay) return run_spread(c, data, bytes, 1, 0);
-  const double unit = shape == Shape::random ? machine_.message_us(bytes) : balanced_us;
+  const double unit = shape == Shape::random && !options_.of_call ? machine_.message_us(bytes) : balanced_us;
   for (int i = 0; i < options_.spread_count && problem == nullptr; ++i)
     problem = run_spread(c, data, bytes, options_.spreads[i], unit);
   return problem;
@@ -192,6 +198,7 @@ const char* Session::run_spread(const Collective& c, Data& data, size_t bytes, d
   Plan plan = plan_for(sides, sides_for(c, bytes, sides));
   plan.pattern = &options_.pattern;
   plan.spread_us = spread * unit_us;
+  if (options_.most_delay_ms > 0) plan.spread_us = std::min(plan.spread_us, options_.most_delay_ms * 1000);
   const Point point = measure(mpi_, c, data, Mode::single, plan, line_);
   const double bound = bound_us(c, bytes, plan, point);
   char shape[32];
@@ -220,6 +227,17 @@ double Session::bound_us(const Collective& c, size_t bytes, const Plan& plan, co
   return 2 * hop_ns_ / 1000 + from_rank_0(mpi_, share) * add + copy;
 }
 
+// Whether an algorithm is one of those asked for.
+bool Session::wants(const char* name, size_t length) const {
+  size_t word;
+  for (const char* text = options_.also; !options_.candidates; text += word + 1) {
+    word = strcspn(text, ",");
+    if (word == length && strncmp(text, name, length) == 0) return true;
+    if (text[word] == '\0') return false;
+  }
+  return true;
+}
+
 // The preload's algorithms for this collective, each on a communicator of its own.
 const char* Session::add_candidates(const Collective& c) {
   const size_t length = strlen(c.name);
@@ -228,6 +246,7 @@ const char* Session::add_candidates(const Collective& c) {
     const char* name = line + length + 1;
     const size_t name_length = strcspn(name, "\t\n");
     const size_t most_bytes = strtoull(name + name_length, nullptr, 10);
+    if (!wants(name, name_length)) continue;
     if (candidate_count_ == most_sides - 2) break;
     if (!add_candidate(c.name, length, name, name_length, most_bytes)) return "a rule for an algorithm was refused";
   }

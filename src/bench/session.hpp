@@ -21,6 +21,8 @@ class Session {
   const char* run_size(const Collective& c, size_t bytes);
   const char* run_arrival(const Collective& c, Data& data, size_t bytes);
   const char* run_spread(const Collective& c, Data& data, size_t bytes, double spread, double unit_us);
+  int library_side() const;
+  bool wants(const char* name, size_t length) const;
   const char* add_candidates(const Collective& c);
   bool add_candidate(const char* kind, size_t kind_length, const char* algorithm, size_t length, size_t most_bytes);
   void drop_candidates();

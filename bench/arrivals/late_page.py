@@ -1,0 +1,137 @@
+"""The result of a series under arrival patterns: a Markdown page, a JSON document, a picture."""
+
+from __future__ import annotations
+
+import goals
+import late_goals
+import machine
+from kept import Kept
+from lateness import BALANCED, PAPER, Cell, Key, Variant, merge
+from report import cut_off, versions_of
+from runs import Json
+from stretto.benchmark import pictures
+from stretto.benchmark.model import Point, Results
+from stretto.profile_report.svg import stacked
+from tables import size_text
+
+METHOD = """\
+Microseconds *after the last arrival*: max exit - max arrival over the ranks; medians over {repeats} repeat(s), each the {of}
+of its samples. Where ranks share cores a rank arrives when it was to enter the call: it is ready then. *last-delayed xN*: the
+last rank comes N times the time of a balanced call of the MPI library's after the others; *random xN*: each rank comes at a
+random moment of so long a time. No delay is longer than the limit in the command. Stretto, the paper's two algorithms (the
+faster of them) and Stretto's balanced ones take turns within a run; peers, each at its best settings, and all kinds of runs take
+turns with one another. The *bound* is that of docs/arrival.md, with this machine's time for a copy and an addition. Deterministic
+is the default; "/ by arrival" compares it with STRETTO_ORDER=arrival, measured in other runs.
+"""
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def _row(cell: Cell, variant: Variant, titles: dict[str, str]) -> str:
+    best = cell.best()
+    columns = [cell.key.collective, size_text(cell.key.bytes), cell.key.pattern()]
+    columns += [f"{_number(best[0])} ({titles.get(best[1], best[1])})" if best else "-"]
+    columns += [_number(cell.time(variant, sides)) for sides in (PAPER, BALANCED, ("mpi",))]
+    columns += [_number(cell.over_peers(variant)), _number(cell.over_sides(variant, PAPER))]
+    columns += [_number(cell.over_sides(variant, BALANCED)), _number(cell.over_bound(variant))]
+    return "| " + " | ".join([*columns, _number(cell.over_arrival_order(variant))]) + " |"
+
+
+def tables(cells: list[Cell], titles: dict[str, str]) -> str:
+    head = ["collective", "size", "arrival", "best peer", "paper", "balanced", "Stretto"]
+    head += ["/ best peer", "/ paper", "/ balanced", "/ bound", "/ by arrival"]
+    rule = "|" + "|".join(["---", "---:", "---"] + ["---:"] * (len(head) - 3)) + "|"
+    parts = []
+    for variant in late_goals.variants(cells):
+        for ranks in sorted({cell.key.ranks for cell in cells if variant in cell.stretto}):
+            here = [cell for cell in cells if cell.key.ranks == ranks and variant in cell.stretto]
+            rows = [_row(cell, variant, titles) for cell in here]
+            title = f"### {ranks} ranks, {late_goals.name(variant)}"
+            parts.append("\n".join([title, "", "| " + " | ".join(head) + " |", rule, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _missed(cells: list[Cell], most: int = 80) -> str:
+    found = late_goals.missed(cells)
+    if not found:
+        return "Nowhere.\n"
+    rows = [f"| {where} |" for _, where in found[:most]]
+    more = f"\n{len(found) - most} more, by less.\n" if len(found) > most else ""
+    return "\n".join(["| point | ranks | Stretto | goal | ratio |", "|---|---:|---|---|---:|", *rows]) + "\n" + more
+
+
+def training_table(training: dict[str, Json]) -> str:
+    """`training`: late -> what examples/stragglers.py wrote."""
+    rows = []
+    for late, result in training.items():
+        ranks = result["options"]["ranks"]
+        for kind, one in result.items():
+            if kind != "options":
+                step, after = (f"{1e3 * one[key]:.2f}" for key in ("step_seconds", "after_seconds"))
+                rows.append(f"| {late}, {ranks} ranks | {kind} | {step} | {after} | {one['after_share']:.0%} |")
+    head = ["| late | | ms a step | after the last arrival | share |", "|---|---|---:|---:|---:|"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def make(kept: Kept, of: str = "median_us") -> tuple[str, Json]:
+    """The Markdown page and the JSON document. `of`: lateness.Cell.of."""
+    cells = merge(kept.runs, of)
+    verdicts, described, titles = late_goals.judge(cells), machine.describe(), versions_of(kept.runs)
+    notes = [*kept.failures, *cut_off(kept.runs)]
+    commands = list(dict.fromkeys(kept.commands))
+    page = ["# Collectives to which ranks come apart, on one node", ""]
+    page += [f"- {key}: {value}" for key, value in described.items()]
+    page += [
+        *(f"- command: `{command}`" for command in commands),
+        "",
+        METHOD.format(repeats=kept.repeats(), of="median" if of == "median_us" else "10th percentile"),
+    ]
+    page += ["## Goals", "", goals.markdown(verdicts), "## Where a goal is missed, the worst first", "", _missed(cells)]
+    page += ["## Times", "", tables(cells, titles)]
+    if kept.others:
+        page += ["## Training with ranks that come late", "", "examples/stragglers.py.", "", training_table(kept.others)]
+    if notes:
+        page += ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""]
+    document = {
+        "machine": described,
+        "command": "; ".join(commands),
+        "versions": titles,
+        "repeats": kept.repeats(),
+        "goals": [verdict.as_json() for verdict in verdicts],
+        "cells": [cell.as_json() for cell in cells],
+        "training": kept.others,
+        "notes": notes,
+    }
+    return "\n".join(page), document
+
+
+def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: str) -> list[Point]:
+    """Gains over the best peer, in the form in which the pictures know them."""
+    found = []
+    for cell in cells:
+        mine, best = cell.time(variant, sides), cell.best()
+        if not cell.key.late() or mine is None or best is None or best[0] <= 0:
+            continue
+        key: Key = cell.key
+        times = {"mpi": {"median_us": mine}, "pmpi": {"median_us": best[0]}}
+        label = f"{key.collective}, {key.ranks} ranks, {title}"
+        found.append(Point(label, key.bytes, times, 0.0, shape=key.shape, spread=key.spread, unit=1.0))
+    return found
+
+
+def picture(kept: Kept, of: str = "median_us") -> str:
+    """After Figures 7 and 8 of the arrival paper, against the best peer; empty where there is too little to draw."""
+    cells = merge(kept.runs, of)
+    results = Results()
+    shown = late_goals.variants(cells)
+    for variant in shown[:1]:
+        results.points += _points(cells, variant, PAPER, "the paper's algorithms")
+    for variant in [v for v in shown if v.host == shown[0].host]:
+        results.points += _points(cells, variant, ("mpi",), "Stretto" + (" with an arena" if variant.way == "arena" else ""))
+    parts = pictures.drawings(results)
+    best = ", ".join(versions_of(kept.runs).values())
+    return stacked(parts, f"{machine.cores()} cores; the MPI library: the best of {best}", pictures.STYLE) if parts else ""
