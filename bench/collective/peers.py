@@ -53,6 +53,7 @@ class Job:
     ranks: int
     collectives: tuple[str, ...]
     stretto: launchers.Stretto | None = None
+    in_turn: bool = False  # MPI_X and PMPI_X, for their ratio; else one of them alone, as every peer is
 
     @property
     def way(self) -> str:
@@ -60,7 +61,7 @@ class Job:
 
     @property
     def task(self) -> str:
-        return f"{self.ranks} ranks, {' '.join(self.collectives)}"
+        return f"{self.ranks} ranks, {' '.join(self.collectives)}{', in turn with PMPI' if self.in_turn else ''}"
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -92,7 +93,8 @@ def _jobs(peer: launchers.Peer, ranks: int, group: tuple[str, ...], preloads: Pa
     if preloads and peer.key in tables.HOSTS:
         arena = launchers.find_beside(preloads, "libstretto_arena.so")
         for with_arena in (None, arena) if arena and group != ("barrier",) else (None,):
-            jobs.append(Job(peer, configs[0], ranks, group, launchers.Stretto(preloads / peer.preload, with_arena)))
+            loaded = launchers.Stretto(preloads / peer.preload, with_arena)
+            jobs += [Job(peer, configs[0], ranks, group, loaded, in_turn) for in_turn in (False, True)]
     return jobs
 
 
@@ -112,7 +114,8 @@ def program(job: Job, options: Options) -> launchers.Program:
     words += ["--budget", str(options.budget_ms), "--least", "5"]
     if job.pinned() and options.batches:
         words += ["--mode", "both"]
-    return launchers.collective_bench(job.peer, *(words if job.stretto else [*words, "--side", "pmpi"]))
+    side = "both" if job.in_turn else "mpi" if job.stretto else "pmpi"
+    return launchers.collective_bench(job.peer, *words, "--side", side)
 
 
 def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:

@@ -70,7 +70,7 @@ class Cell:
     key: Key
     peers: dict[str, Timing] = field(default_factory=dict)  # at each peer's best settings
     stretto: dict[Variant, Timing] = field(default_factory=dict)
-    in_run: dict[Variant, float] = field(default_factory=dict)  # MPI_X / PMPI_X within one run
+    in_run: dict[Variant, float] = field(default_factory=dict)  # MPI_X / PMPI_X, called in turn within one run
     of_floor: dict[Variant, float] = field(default_factory=dict)  # the floor / MPI_X within one run
     wrong: int = 0
     missing: tuple[str, ...] = ()  # peers of the series without a time here: the best one is then not known
@@ -118,7 +118,7 @@ class Cell:
         return {
             **self.stretto[variant].as_json(),
             "over_best_peer": _rounded(self.ratio(variant)),
-            "in_run_ratio": _rounded(self.in_run[variant]),
+            "in_run_ratio": _rounded(self.in_run.get(variant)),
             "of_floor": _rounded(self.of_floor.get(variant)),
         }
 
@@ -154,15 +154,17 @@ def merge(runs: list[Run], apart: dict[Place, int]) -> list[Cell]:
 def _cell(key: Key, times: dict[Series, list[Json]], wrong: int) -> Cell:
     cell = Cell(key, wrong=wrong)
     for (peer, config, way), points in times.items():
-        # The lower median: of two runs, the quieter one.
+        # What is compared with another MPI has the caches to itself, as that has. The lower median: of two runs, the quieter one.
         side = "mpi" if way else "pmpi"
-        us, p10 = (statistics.median_low(point[side][name] for point in points) for name in ("median_us", "p10_us"))
+        alone = [point for point in points if "ratio" not in point] or points
+        us, p10 = (statistics.median_low(point[side][name] for point in alone) for name in ("median_us", "p10_us"))
         timing = Timing(us, p10, config)
         if way:
             variant = Variant(peer, way)
             cell.stretto[variant] = timing
-            cell.in_run[variant] = statistics.median(point["ratio"] for point in points)
-            if floors := [point["floor_us"] / point[side]["median_us"] for point in points if "floor_us" in point]:
+            if ratios := [point["ratio"] for point in points if "ratio" in point]:
+                cell.in_run[variant] = statistics.median(ratios)
+            if floors := [point["floor_us"] / point[side]["median_us"] for point in alone if "floor_us" in point]:
                 cell.of_floor[variant] = statistics.median(floors)
         elif peer not in cell.peers or timing.us < cell.peers[peer].us:
             cell.peers[peer] = timing
@@ -202,7 +204,7 @@ def _row(cell: Cell, peers: Mapping[str, str], variants: Iterable[Variant]) -> s
         columns.append(f"**{_number(time)}**" if time is not None and time == best else _number(time))
     for variant in variants:
         if variant in cell.stretto:
-            columns += [_number(cell.stretto[variant].us), _number(cell.ratio(variant)), _number(cell.in_run[variant])]
+            columns += [_number(cell.stretto[variant].us), _number(cell.ratio(variant)), _number(cell.in_run.get(variant))]
         else:
             columns += ["-"] * 3
     return "| " + " | ".join(columns) + " |"

@@ -182,13 +182,24 @@ def test_what_is_there_is_not_measured_again(monkeypatch: pytest.MonkeyPatch) ->
     assert whole == 2 * len(peers.plan(options))
 
 
+def test_what_peers_are_compared_with_ran_alone() -> None:
+    alone = point("bcast", 8, 1.5)
+    del alone["pmpi"], alone["ratio"]
+    runs = [run("openmpi", [point("bcast", 8, 3)]), *(run("openmpi", [p], way="stretto") for p in (point("bcast", 8, 2), alone))]
+    (found,) = merge(runs, distances(runs))
+    assert found.ratio(PLAIN) == 0.25
+    assert found.in_run[PLAIN] == 0.5
+
+
 def test_the_arena_has_runs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers.Peer, "available", lambda _: True)
     options = peers.Options([64], collectives=("barrier", "bcast"), preloads=tmp_path)
     assert {job.way for job in peers.plan(options)} == {"", "stretto"}
     (tmp_path / "libstretto_arena.so").touch()
     jobs = peers.plan(options)
-    (arena,) = [job for job in jobs if job.way == "arena" and job.peer.key == "mpich"]
+    arena, in_turn = [job for job in jobs if job.way == "arena" and job.peer.key == "mpich"]
+    assert arena.identity != in_turn.identity
+    assert [peers.program(job, options).arguments[-1] for job in (arena, in_turn)] == ["mpi", "both"]
     assert arena.stretto
     assert arena.stretto.for_ranks()["LD_PRELOAD"] == f"{tmp_path}/libstretto_mpich.so:{tmp_path}/libstretto_arena.so"
     words = peers.program(arena, options).arguments
