@@ -35,8 +35,8 @@ Times are microseconds: medians over {repeats} repeat(s), each the median over i
 rewritten before every call. *Calls from a common start*: all ranks leave a barrier of the benchmark's own together; the
 time is from the last entry to the last exit (with more ranks than cores: from the first entry). *Back to back*: time per
 call of a batch with the root moving on, rewriting the inputs included. "/ best peer" is Stretto's time divided by the best
-peer's at its best settings, each measured in runs that call nothing else, so each with the caches to itself; "/ PMPI in run" is from runs
-that call MPI_X and PMPI_X in turn, where each finds the caches as the other left them. *Cores N ns apart*: how
+peer's at its best settings, each from runs that call nothing else, so each with the caches to itself; "/ PMPI in run" is from
+runs that call MPI_X and PMPI_X in turn, where each finds the caches as the other left them. *Cores N ns apart*: how
 long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
 *Arena*: large blocks of memory come from an allocator of Stretto's, and peers read them in place. Sizes are those of the vector,
 or of one block where ranks exchange blocks (gatherv and its like: of the mean block; every other one is thrice its neighbour).
