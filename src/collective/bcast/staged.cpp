@@ -7,11 +7,6 @@
 namespace stretto::collective {
 namespace {
 
-// Pieces small enough that the last one's second copy is short, large enough that announcing them costs little.
-size_t piece_bytes(size_t bytes) {
-  return std::clamp<size_t>(bytes / 4, 8 << 10, 64 << 10);
-}
-
 Status send(const Request& request, Rounds& rounds) {
   rounds.drained_all();
   for (uint32_t i = 0; i < rounds.count(); ++i) STRETTO_TRY(rounds.stage(i, request.input));
@@ -38,7 +33,7 @@ Status receive(Team& team, const Request& request, Rounds& rounds) {
 }  // namespace
 
 Status bcast_staged(Team& team, const Request& request) {
-  const size_t piece = piece_bytes(request.bytes());
+  const size_t piece = staged_piece(request.bytes());
   Rounds rounds(team, request, piece, piece);
   return team.rank == request.root ? send(request, rounds) : receive(team, request, rounds);
 }

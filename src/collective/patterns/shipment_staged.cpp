@@ -161,10 +161,8 @@ class StagedShipment {
   // Equal slices of all pieces in a round. Enough rounds that staging and reading overlap, large enough that announcing them
   // costs little.
   void begin_rounds() {
-    constexpr size_t least = 8 << 10, most = 64 << 10;
     size_t pieces = size_t(widest_), cell = team_.staged->cell_bytes();
-    size_t smallest = least * pieces;
-    size_t in_round = std::min(cell, std::clamp(longest_ * pieces / 4, smallest, std::max(most, smallest)));
+    size_t in_round = std::min(cell, std::max(staged_piece(longest_ * pieces), staged_piece(0) * pieces));
     slice_ = in_round / pieces;
     if (slice_ > cache_line) slice_ &= ~(cache_line - 1);
     Request lengths;
