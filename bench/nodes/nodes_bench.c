@@ -1,9 +1,11 @@
 /* Collectives over nodes, Stretto (MPI_X) against the MPI library below it (PMPI_X) in the same process, in turn.
  *
- * nodes_bench REPEATS OPERATION... BYTES...   Rank 0 prints a line per operation, size and side:
- *   operation bytes side least-us median-us most-bytes-out
+ * nodes_bench REPEATS SPREAD ARRIVAL... OPERATION... BYTES...   Rank 0 prints a line per operation, size, arrival and side:
+ *   operation bytes arrival side least-us median-us most-bytes-out
  * Times are from the last arrival to the last exit, by the clock that all emulated nodes share. most-bytes-out: what left the
- * node that sent most, per call, by its interface's counter. */
+ * node that sent most, per call, by its interface's counter.
+ * ARRIVAL: balanced; random, each rank late by a time drawn from 0 to SPREAD alpha (Alizadeh et al. 2022, 6.1); or node-late, all
+ * ranks of one node, another each time, by SPREAD alpha. alpha: a message of that size from the first rank to the last. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +13,9 @@
 #include <time.h>
 
 enum { most_repeats = 200 };
+static const char* const arrivals[] = {"balanced", "random", "node-late"};
 static int rank, size;
+static double spread; /* in alpha */
 static float *in, *out;
 static int *counts, *places, *pairs; /* of the v forms: block r has count - r % 4 elements */
 
@@ -68,10 +72,58 @@ static void call(const char* operation, int accelerated, int count) {
   }
 }
 
+/* Microseconds of a message between the first rank and the last: half of there and back, the least of some. */
+static double message(size_t bytes) {
+  double least = 1e12;
+  for (int i = 0; i < 4; ++i) {
+    const double begin = now();
+    for (int back = 0; back < 2; ++back) {
+      if (rank == (back ? size - 1 : 0)) PMPI_Send(in, (int)bytes, MPI_BYTE, back ? 0 : size - 1, 0, MPI_COMM_WORLD);
+      if (rank == (back ? 0 : size - 1))
+        PMPI_Recv(out, (int)bytes, MPI_BYTE, back ? size - 1 : 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    const double took = (now() - begin) / 2;
+    if (took < least) least = took;
+  }
+  PMPI_Bcast(&least, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return least;
+}
+
+/* 0..1, from two numbers (splitmix64). */
+static double drawn(unsigned long a, unsigned long b) {
+  unsigned long state = a * 0x9e3779b97f4a7c15ul + b * 0xd1342543de82ef95ul;
+  state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9ul;
+  state = (state ^ (state >> 27)) * 0x94d049bb133111ebul;
+  return (double)((state ^ (state >> 31)) >> 11) * 0x1p-53;
+}
+
+/* By which share of the largest delay this rank is late. The nodes have as many ranks each, and names that end with their
+ * numbers. */
+static double lateness(const char* arrival, int repeat) {
+  if (strcmp(arrival, "random") == 0) return drawn((unsigned long)repeat, (unsigned long)rank);
+  if (strcmp(arrival, "node-late") != 0) return 0;
+  char name[MPI_MAX_PROCESSOR_NAME];
+  int length, highest;
+  PMPI_Get_processor_name(name, &length);
+  const int node = atoi(name + strcspn(name, "0123456789"));
+  PMPI_Allreduce(&node, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  return node == repeat % (highest + 1);
+}
+
+/* All ranks wait for one time, and each for its delay after it. */
+static void arrive(double late_us) {
+  double at = now() + 2000;
+  PMPI_Bcast(&at, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  at += late_us;
+  const struct timespec until = {(time_t)(at * 1e-6), (long)(at * 1e3 - 1e9 * (double)(time_t)(at * 1e-6))};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
 /* Microseconds from the last arrival to the last exit. */
-static double timed(const char* operation, int accelerated, int count) {
+static double timed(const char* operation, int accelerated, int count, double late_us) {
   double mine[2], all[2];
   PMPI_Barrier(MPI_COMM_WORLD);
+  if (late_us >= 0) arrive(late_us);
   mine[0] = now();
   call(operation, accelerated, count);
   mine[1] = now();
@@ -100,7 +152,9 @@ static double traffic(const char* operation, int accelerated, int count) {
   return most;
 }
 
-static void measure(const char* operation, size_t bytes, int repeats) {
+static void measure(const char* operation, size_t bytes, const char* arrival, int repeats) {
+  const int apart = strcmp(arrival, "balanced") != 0;
+  const double largest = apart ? spread * message(bytes) : 0;
   static double times[2][most_repeats];
   const char* const sides[2] = {"mpi", "stretto"};
   int count = (int)(bytes / sizeof(float));
@@ -109,15 +163,24 @@ static void measure(const char* operation, size_t bytes, int repeats) {
     counts[r] = count / size > 3 ? count / size - r % 4 : count / size;
   }
   for (int i = 0; i < 2; ++i) call(operation, i, count);
-  for (int i = 0; i < repeats; ++i)
-    for (int side = 0; side < 2; ++side) times[side][i] = timed(operation, side, count);
+  for (int i = 0; i < repeats; ++i) {
+    const double late_us = apart ? largest * lateness(arrival, i) : -1;
+    for (int side = 0; side < 2; ++side) times[side][i] = timed(operation, side, count, late_us);
+  }
   for (int side = 0; side < 2; ++side) {
-    double out_bytes = traffic(operation, side, count);
+    double out_bytes = apart ? 0 : traffic(operation, side, count);
     qsort(times[side], (size_t)repeats, sizeof(double), by_value);
     if (rank == 0)
-      printf("%s %zu %s %.1f %.1f %.0f\n", operation, bytes, sides[side], times[side][0], times[side][repeats / 2], out_bytes);
+      printf("%s %zu %s %s %.1f %.1f %.0f\n", operation, bytes, arrival, sides[side], times[side][0], times[side][repeats / 2],
+             out_bytes);
   }
   if (rank == 0) fflush(stdout);
+}
+
+static int is_arrival(const char* word) {
+  for (size_t i = 0; i < sizeof arrivals / sizeof arrivals[0]; ++i)
+    if (strcmp(word, arrivals[i]) == 0) return 1;
+  return 0;
 }
 
 int main(int argc, char** argv) {
@@ -127,21 +190,23 @@ int main(int argc, char** argv) {
   int repeats = argc > 1 ? atoi(argv[1]) : 10;
   if (repeats > most_repeats) repeats = most_repeats;
   size_t largest = sizeof(float);
-  for (int i = 2; i < argc; ++i)
+  if (argc > 2) spread = atof(argv[2]);
+  for (int i = 3; i < argc; ++i)
     if (atoll(argv[i]) > (long long)largest) largest = (size_t)atoll(argv[i]);
   in = calloc(1, largest);
   out = calloc(1, largest);
   counts = calloc((size_t)size, sizeof(int));
   places = calloc((size_t)size, sizeof(int));
   pairs = calloc((size_t)size, sizeof(int));
-  for (int i = 2; i < argc; ++i) {
-    if (atoll(argv[i]) > 0) continue;
+  for (int i = 3; i < argc; ++i) {
+    if (atoll(argv[i]) > 0 || is_arrival(argv[i])) continue;
     if (strcmp(argv[i], "barrier") == 0) {
-      measure(argv[i], 0, repeats);
+      measure(argv[i], 0, arrivals[0], repeats);
       continue;
     }
-    for (int k = 2; k < argc; ++k)
-      if (atoll(argv[k]) > 0) measure(argv[i], (size_t)atoll(argv[k]), repeats);
+    for (int k = 3; k < argc; ++k)
+      for (int a = 3; atoll(argv[k]) > 0 && a < argc; ++a)
+        if (is_arrival(argv[a])) measure(argv[i], (size_t)atoll(argv[k]), argv[a], repeats);
   }
   free(in);
   free(out);

@@ -25,7 +25,7 @@ OPERATIONS = {
     "barrier": ("leader",),
     "bcast": ("leader", "pipelined", "chain"),
     "reduce": ("leader", "rsa", "pipelined", "chain"),
-    "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined"),
+    "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined", "presence"),
 }
 _PRODUCT = [
     *sorted((ROOT / "src" / "collective" / "hierarchy").glob("*.cpp")),
@@ -40,6 +40,8 @@ _SETTINGS = {
     "smpi/display-timing": "no",
     "smpi/bw-factor": "0:1",
     "smpi/lat-factor": "0:1",
+    "smpi/test": "1e-6",
+    "smpi/grow-injected-times": "no",
     "smpi/os": f"0:{SPEEDS.message}:0",
     "smpi/or": f"0:{SPEEDS.message}:0",
     "smpi/async-small-thresh": "16384",

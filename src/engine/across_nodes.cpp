@@ -94,14 +94,16 @@ Outcome Communicator::decide_across(const Request& request) {
 }
 
 // A stage between nodes may be due while this rank's program sits in a call of MPI that ends only after it: so another thread
-// must be allowed to see to it. Pieces have one room per communicator, which later calls write to.
+// must be allowed to see to it.
+bool Communicator::starts_operations() const {
+  return !across_ || across_->any_thread;
+}
+
 Outcome Communicator::prepare_started_across(Operation& operation, const Request& request) {
-  using collective::Kind;
-  const Kind kind = request.kind;
-  const bool vectors = kind <= Kind::allreduce || kind == Kind::scan || kind == Kind::exscan;
-  if (!across_->any_thread || !vectors) return {-1, Reason::many_nodes, {}};
+  if (!across_->any_thread) return {-1, Reason::many_nodes, {}};
   Outcome outcome = choose_across(request);
   operation.algorithm = outcome.algorithm;
+  if (operation.rehearses()) outcome.algorithm = -1;
   return outcome;
 }
 
@@ -114,14 +116,6 @@ Status Communicator::execute_started_across(Operation& operation, const Request&
   }
   operation.end_turn();
   return status;
-}
-
-collective::Piece* Communicator::room_for_gives() {
-  return across_->pieces(0);
-}
-
-collective::Piece* Communicator::room_for_gets() {
-  return across_->pieces(1);
 }
 
 Status Communicator::execute_across(const Request& request, int row) {

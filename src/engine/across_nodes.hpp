@@ -2,7 +2,6 @@
 // collectives composed of both.
 #pragma once
 #include <memory>
-#include <new>
 
 #include "collective/hierarchy/rows.hpp"
 #include "engine/communicator.hpp"
@@ -14,13 +13,11 @@ class AcrossNodes {
   AcrossNodes(Span& span, std::unique_ptr<Communicator> node)
       : node_(std::move(node)),
         links_(std::move(span.links)),
-        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this),
-        pieces_(new (std::nothrow) collective::Piece[2 * size_t(cluster_.place.size)]) {}
+        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this) {}
 
-  bool usable() const { return cluster_.usable() && pieces_; }
+  bool usable() const { return cluster_.usable(); }
   const collective::Placement& place() const { return cluster_.place; }
   collective::Cluster& cluster() { return cluster_; }
-  collective::Piece* pieces(int side) { return &pieces_[size_t(side) * size_t(place().size)]; }
 
   // What the nodes agreed on: whether ranks outnumber CPUs on one of them, the largest element of a user's operation, and whether
   // all threads may call MPI, which nonblocking collectives need.
@@ -48,7 +45,6 @@ class AcrossNodes {
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<collective::Links> links_;
   collective::Cluster cluster_;
-  std::unique_ptr<collective::Piece[]> pieces_;
 };
 
 }  // namespace stretto::engine

@@ -286,8 +286,8 @@ Outcome Communicator::rehearse(Operation& operation, const Request& request) {
 // Waits for nobody, so what an operation that is still under way may change must not count: whether there are cells is taken as
 // it stood when all ranks last knew. What the operation then lacks it does without.
 Outcome Communicator::prepare_started(Operation& operation, const Request& request) {
-  if (operation.rehearses()) return rehearse(operation, request);
   if (across_) return prepare_started_across(operation, request);
+  if (operation.rehearses()) return rehearse(operation, request);
   if (reason() != Reason::none) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   const select::Selection& selection = select(request);

@@ -71,6 +71,7 @@ class Communicator {
   select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
   bool spans_nodes() const { return across_ != nullptr; }
   bool declines() const { return reason() != (across_ ? select::Reason::many_nodes : select::Reason::none); }
+  bool starts_operations() const;     // else nonblocking ones are left to MPI
   int rank() const { return rank_; }  // of one that does not decline
   int size() const { return size_; }
 
@@ -94,10 +95,6 @@ class Communicator {
   // Room for this rank alone in the job's shared memory, where the system gives it none. Null: there is none either.
   void* borrow(size_t bytes, uint64_t* offset);
   void give_back(uint64_t offset, size_t bytes);
-
-  // Of one that spans nodes: room for the pieces that a call gives (gets), one for each rank.
-  collective::Piece* room_for_gives();
-  collective::Piece* room_for_gets();
 
   // Returns when no operation is under way any more. In a call that is collective and may wait.
   void end_operations() {

@@ -27,11 +27,6 @@ Handle named(const char* name) {
   return handle;
 }
 
-bool least_of(MPI_Comm comm, int64_t* values, int count) {
-  return mpi().Allreduce(MPI_IN_PLACE, values, count, named<MPI_Datatype>("MPI_INT64_T"), named<MPI_Op>("MPI_MIN"), comm) ==
-         MPI_SUCCESS;
-}
-
 bool least(void* making, int64_t* values, int count) {
   return least_of(static_cast<Making*>(making)->comm, values, count);
 }
@@ -129,6 +124,11 @@ Communicator* declining(Reason reason) {
 }
 
 }  // namespace
+
+bool least_of(MPI_Comm comm, int64_t* values, int count) {
+  return mpi().Allreduce(MPI_IN_PLACE, values, count, named<MPI_Datatype>("MPI_INT64_T"), named<MPI_Op>("MPI_MIN"), comm) ==
+         MPI_SUCCESS;
+}
 
 bool all_nodes_agree(bool joined, uint64_t fingerprint) {
   int64_t half = int64_t(fingerprint >> 1);

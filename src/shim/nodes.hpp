@@ -14,6 +14,9 @@ struct HostOperands {
 // Collective over `comm`, whose members are not all on this node: all its ranks come here, and to the same answer.
 engine::Communicator* make_across_nodes(MPI_Comm comm, int size, int rank);
 
+// Collective over `comm`: each of `count` values becomes the least that a rank has. False: MPI failed.
+bool least_of(MPI_Comm comm, int64_t* values, int count);
+
 // Collective over MPI_COMM_WORLD, where STRETTO_NODES=promised says that all its ranks come here: whether all have joined, with
 // the same settings, rules and build.
 bool all_nodes_agree(bool joined, uint64_t fingerprint);

@@ -5,6 +5,8 @@
 
 #include "base/log.hpp"
 #include "shim/context.hpp"
+#include "shim/nodes.hpp"
+#include "shim/twins.hpp"
 
 namespace stretto::shim {
 
@@ -210,6 +212,7 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
 void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call& call) {
   Started* started = idle().take(context().progress);
   if (started == nullptr) {
+    if (prepared.own->spans_nodes()) return end_job(comm_world(), call.code = MPI_ERR_NO_MEM);
     prepared.own->abandon();
     if (!prepared.home->freed()) mpi().Comm_call_errhandler(prepared.comm, MPI_ERR_NO_MEM);
     outstanding_operations.fetch_add(1, std::memory_order_relaxed);
@@ -264,6 +267,7 @@ void end_operations_on(MPI_Comm comm) {
   if (!found || !communicator->spans_nodes()) return;
   communicator->end_operations();
   finish_executed();
+  free_twins(*communicator, comm);
 }
 
 void finish_operations() {

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "shim/context.hpp"
 #include "shim/hooks/entry.hpp"
+#include "shim/twins.hpp"
 
 namespace stretto::shim {
 
@@ -21,9 +22,14 @@ constexpr int most = 64;
 struct Persistent : Prepared {
   explicit Persistent(Kind which) : Prepared{}, kind(which) {}
   ~Persistent() {
+    if (twin) {
+      return_twin(own);
+      return;
+    }
     if (own) own->let_go();
     if (home) home->let_go();
   }
+  bool twin = false;  // it runs on one of shim/twins.hpp, which is its home too
   const Kind kind;
   WordsHook hook = nullptr;
   KeptCall call;
@@ -146,14 +152,14 @@ bool ready_here(Persistent* persistent, const Plan& plan, const Word* words) {
   return persistent->call.keep(plan, words, persistent->home->rank(), persistent->home->size());
 }
 
-// Whether the rules give it to an algorithm of Stretto's, or there is nothing to do in it. On all ranks alike.
-bool rehearse(Persistent& persistent) {
+// Whether the rules give it to an algorithm of Stretto's on `communicator`, or there is nothing to do in it. On all ranks alike.
+bool rehearse(Persistent& persistent, engine::Communicator* communicator) {
   struct Trial {
     Persistent& persistent;
     bool empty;
   } trial{persistent, false};
   engine::Operation operation(context().progress);
-  operation.own = persistent.own;
+  operation.own = communicator;
   operation.rehearse(
       [](void* argument) {
         auto& tried = *static_cast<Trial*>(argument);
@@ -169,14 +175,30 @@ bool make_request(Persistent& persistent) {
   return mpi().Recv_init(&s.nothing, 0, s.byte, 0, persistent.place, s.comm, &persistent.request) == MPI_SUCCESS;
 }
 
+// Whether it will run here, and on what. Within a node the choice needs what only its own communicator finds out; over nodes all
+// is known, and communicators are few.
+bool choose(Persistent& persistent, MPI_Comm comm) {
+  const engine::Host& host = context().policy.host;
+  engine::Communicator* home = persistent.home;
+  if (home->spans_nodes()) {
+    if (!host.all(&comm, rehearse(persistent, home))) return false;
+    engine::Communicator* own = take_twin(*home, comm);
+    if (own == nullptr) return false;
+    persistent.home = persistent.own = own;
+    persistent.twin = true;
+    home->let_go();
+    return true;
+  }
+  persistent.own = home->twin(&comm);
+  const bool has_own = persistent.own != nullptr && persistent.own->reason() == Reason::none;
+  return host.all(&comm, has_own) && rehearse(persistent, persistent.own);
+}
+
 // Collective. All ranks take the same steps, and agree before each that could leave some waiting.
 bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm comm) {
   const engine::Host& host = context().policy.host;
   if (!host.all(&comm, ready_here(persistent, plan, words))) return false;
-  persistent->own = persistent->home->twin(&comm);
-  const bool has_own = persistent->own != nullptr && persistent->own->reason() == Reason::none;
-  if (!host.all(&comm, has_own)) return false;
-  const bool chosen = rehearse(*persistent), requested = chosen && make_request(*persistent);
+  const bool chosen = choose(*persistent, comm), requested = chosen && make_request(*persistent);
   if (host.all(&comm, requested)) return true;
   if (requested) mpi().Request_free(&persistent->request);
   return false;
@@ -186,9 +208,9 @@ bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm 
 
 bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm, MPI_Request* request) {
   Context& c = context();
-  if (!c.active.load(std::memory_order_acquire) || c.job.nodes() != engine::Nodes::one) return false;
+  if (!c.active.load(std::memory_order_acquire)) return false;
   engine::Communicator* home = find(comm);
-  if (home == nullptr || home->declines()) return false;
+  if (home == nullptr || home->declines() || !home->starts_operations()) return false;
   auto* persistent = new (std::nothrow) Persistent(plan.kind);
   if (persistent != nullptr) {
     home->hold();
@@ -203,7 +225,7 @@ bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm,
   }
   *request = persistent->request;
   table().list(persistent, true);
-  return true;
+  return true;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the table has it
 }
 
 int start_any(MPI_Request request) {

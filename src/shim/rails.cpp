@@ -6,9 +6,12 @@
 #include <mutex>
 #include <new>
 
+#include "base/clock.hpp"
+#include "platform/futex.hpp"
 #include "shim/between_nodes.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
+#include "shim/posted.hpp"
 
 namespace stretto::shim {
 
@@ -160,6 +163,23 @@ class Rail final : public collective::Links {
     return status_of(mpi().Isend(data, int(bytes), byte_type(), to, message_tag, all_, &requests_[slot]));
   }
 
+  Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) override {
+    if (!posted_.reserve()) return no_memory("no memory for requests");
+    const int code = mpi().Irecv(data, int(bytes), byte_type(), from, message_tag + 1 + stage, all_, posted_.next());
+    return posted(code, number);
+  }
+  Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) override {
+    gives(bytes, 1);
+    if (!posted_.reserve()) return no_memory("no memory for requests");
+    const int code = mpi().Isend(data, int(bytes), byte_type(), to, message_tag + 1 + stage, all_, posted_.next());
+    return posted(code, number);
+  }
+  Status any_ended(uint64_t deadline, uint32_t* number) override {
+    if (!posted_.has_ended()) STRETTO_TRY(take_ended(deadline));
+    *number = posted_.has_ended() ? posted_.take() : none;
+    return Status::good();
+  }
+
   Status receive(int from, void* data, size_t bytes) override {
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
       return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);
@@ -186,6 +206,32 @@ class Rail final : public collective::Links {
     return suspended([&](int* flag) { return mpi().Test(request, flag, MPI_STATUS_IGNORE); });
   }
   Status after(const Status& start, int slot) { return start.ok() ? finish(slot) : start; }
+
+  Status posted(int code, uint32_t number) {
+    if (code == MPI_SUCCESS) posted_.add(number);
+    return status_of(code);
+  }
+
+  Status take_ended(uint64_t deadline) {
+    Posted& p = posted_;
+    if (p.count == 0) return refused("no message is under way");
+    int found = 0;
+    auto test = [&](int* flag) {
+      const int code = mpi().Testsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
+      *flag = (found != 0 && found != MPI_UNDEFINED) || (deadline != 0 && now_ns() >= deadline);
+      return code;
+    };
+    int code = MPI_SUCCESS;
+    if (suspension() != nullptr)
+      STRETTO_TRY(suspended(test));
+    else if (deadline == 0)
+      code = mpi().Waitsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
+    else
+      for (int flag = 0; code == MPI_SUCCESS && !flag;)
+        if (code = test(&flag); !flag) platform::yield();
+    if (code == MPI_SUCCESS && found != MPI_UNDEFINED) p.end(found);
+    return status_of(code);
+  }
 
   // Others have the thread until test(&flag) says that it is done.
   template <class Test>
@@ -246,6 +292,7 @@ class Rail final : public collective::Links {
   MPI_Request requests_[slots + message_slots];
   std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
   int pending_ = 0, capacity_ = 0;
+  Posted posted_;
 };
 
 }  // namespace

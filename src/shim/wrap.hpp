@@ -12,6 +12,7 @@
 #include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
+#include "shim/twins.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
@@ -43,7 +44,7 @@ inline Word forward_each(AnyFunction function, const Word* words, std::index_seq
 
 // Whether MPI is not the only one to do a call that no hook is asked about.
 inline bool more_to_do(uint32_t index) {
-  return anything_outstanding() || (concerns_persistent(index) && any_persistent());
+  return anything_outstanding() || (concerns_persistent(index) && any_persistent()) || (frees_communicator(index) && any_twins());
 }
 
 // A call while nonblocking collectives are outstanding, or of a persistent one.

@@ -32,6 +32,8 @@ struct Functions {
   static constexpr auto Testall = MPI_Testall;
   static constexpr auto Wait = MPI_Wait;
   static constexpr auto Waitall = MPI_Waitall;
+  static constexpr auto Testsome = MPI_Testsome;
+  static constexpr auto Waitsome = MPI_Waitsome;
 
   static int Iallreduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Request* request) {

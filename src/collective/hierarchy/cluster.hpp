@@ -60,6 +60,14 @@ class Links {
   virtual Status start_receive(int from, void* data, size_t bytes, int slot) = 0;
   virtual Status start_send(int to, const void* data, size_t bytes, int slot) = 0;
 
+  // Messages of at most 1 GiB that end in any order, under numbers of the caller's. Of each stage those between two ranks are
+  // received in the order in which they were sent.
+  static constexpr uint32_t none = UINT32_MAX;
+  virtual Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) = 0;
+  virtual Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) = 0;
+  // The number of one that has ended, each once. Waits for one, until `deadline` of now_ns() at most if it is not 0: then `none`.
+  virtual Status any_ended(uint64_t deadline, uint32_t* number) = 0;
+
   // The same of any size, begun here and ended all together.
   virtual Status receive(int from, void* data, size_t bytes) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
@@ -95,6 +103,13 @@ class Cluster {
 
   const Placement place;
   Links* const links;
+
+  // What the first ranks of the nodes remember of allreduce_presence: who decides next, the same on all; and how long a call took
+  // to which all had come.
+  struct Attended {
+    int decider = 0;
+    double ns_per_byte = 1;
+  } attended;
 
   Status run_in_node(const Request& request);
   // Pieces moved inside the node: `count` as the request's, `root` a local number.

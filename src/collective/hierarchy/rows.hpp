@@ -25,6 +25,7 @@ Status allreduce_rsa(Cluster& cluster, const Request& request);
 Status allreduce_leaders(Cluster& cluster, const Request& request);
 Status allreduce_streamed(Cluster& cluster, const Request& request);
 Status allreduce_pipelined(Cluster& cluster, const Request& request);
+Status allreduce_presence(Cluster& cluster, const Request& request);
 
 Status allgather_leader(Cluster& cluster, const Request& request);
 Status allgather_leaders(Cluster& cluster, const Request& request);
@@ -62,6 +63,7 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leaders", Kind::allreduce, allreduce_leaders},
     {"streamed", Kind::allreduce, allreduce_streamed},
     {"pipelined", Kind::allreduce, allreduce_pipelined},
+    {"presence", Kind::allreduce, allreduce_presence},
     {"leader", Kind::allgather, allgather_leader},
     {"leaders", Kind::allgather, allgather_leaders},
     {"leader", Kind::allgatherv, allgather_leader},

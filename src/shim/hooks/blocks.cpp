@@ -1,5 +1,7 @@
 #include "shim/hooks/blocks.hpp"
 
+#include "shim/hooks/pieces.hpp"
+
 namespace stretto::shim {
 
 using collective::Piece;
@@ -164,10 +166,9 @@ int take_room(const Given& gives, const Got& gets, Room& room, Communicator& com
 }  // namespace
 
 bool ship(const Entry& entry, const Side& gives, Side& gets, Request& request, MPI_Comm comm, Call& call) {
-  Piece few_given[collective::max_team], few_got[collective::max_team];
-  const bool many = entry.communicator->spans_nodes();
-  Piece *given = many ? entry.communicator->room_for_gives() : few_given,
-        *got = many ? entry.communicator->room_for_gets() : few_got;
+  PieceList given_list, got_list;
+  Piece *given = given_list.of(entry.size()), *got = got_list.of(entry.size());
+  if (given == nullptr || got == nullptr) return take_part_without_memory(entry, request, comm, call);
   const bool plain_gives = list(gives, entry.size(), given), plain_gets = list(gets, entry.size(), got);
   request.gives = gives.empty() ? nullptr : given;
   request.gets = gets.empty() ? nullptr : got;

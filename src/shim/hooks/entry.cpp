@@ -80,7 +80,7 @@ void Entry::finish(const Request& request, MPI_Comm comm, Call& call) const {
 void Entry::give_up(int code, MPI_Comm comm, Call& call) const {
   if (communicator->spans_nodes()) {
     log(Level::error, "this rank cannot take part in a collective over several nodes: ending the job");
-    return end_job(comm, call.code = code);
+    return end_job(comm_world(), call.code = code);
   }
   communicator->abandon();
   log(Level::error, "this rank cannot take part in a collective (%s): all collectives on this communicator fail from now on",

@@ -2,6 +2,7 @@
 #include "shim/hooks/arrays.hpp"
 #include "shim/hooks/operand.hpp"
 #include "shim/hooks/operation.hpp"
+#include "shim/hooks/pieces.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -36,8 +37,9 @@ void list_blocks(const Reduction& r, int ranks, size_t element, Piece* blocks) {
 }
 
 bool run(const Entry& entry, const Reduction& r, const Layout& layout, UserReduction* user, Request& request, Call& call) {
-  Piece few[collective::max_team];
-  Piece* blocks = entry.communicator->spans_nodes() ? entry.communicator->room_for_gives() : few;
+  PieceList list;
+  Piece* blocks = list.of(entry.size());
+  if (blocks == nullptr) return take_part_without_memory(entry, request, r.comm, call);
   list_blocks(r, entry.size(), request.element, blocks);
   request.gives = blocks;
   const size_t own = size_t(r.count(entry.rank()));

@@ -29,7 +29,7 @@ struct World {
   uint64_t seed = 1;
   int steps = 100;
   int threads = 2;
-  bool plain_blocks = false;  // what moves blocks is left to MPI: ranks do not differ more than most MPIs stand
+  bool plain_blocks = false;  // ranks over nodes, of which blocks do not differ more than most MPIs stand
   long checks = 0, failures = 0;
 
   bool check(bool good, const char* what, long step = -1) {

@@ -201,9 +201,10 @@ int class_of(int code) {
   return kind;
 }
 
-// The call that completes it tells of the error that the blocking call has, the first time and once it has failed.
+// The call that completes it tells of the error that the blocking call has, the first time and once it has failed. Over nodes
+// nobody can be told.
 void failed_start() {
-  if (world.size < 2) return;
+  if (world.size < 2 || world.plain_blocks) return;
   MPI_Comm comm, other;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_dup(MPI_COMM_WORLD, &other);

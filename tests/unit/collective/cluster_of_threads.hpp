@@ -5,7 +5,9 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <tuple>
 
+#include "base/clock.hpp"
 #include "collective/hierarchy/rows.hpp"
 #include "team_of_threads.hpp"
 
@@ -34,19 +36,23 @@ struct RailOfThreads {
 // Messages between the ranks of a cluster: what is sent is kept until it is asked for.
 class MailOfThreads {
  public:
-  void send(int from, int to, const void* data, size_t bytes) {
+  void send(int from, int to, const void* data, size_t bytes, int stage = -1) {
     auto* begin = static_cast<const unsigned char*>(data);
     std::lock_guard<std::mutex> lock(mutex_);
-    boxes_[{from, to}].emplace_back(begin, begin + bytes);
+    boxes_[{from, to, stage}].emplace_back(begin, begin + bytes);
     came_.notify_all();
   }
-  std::vector<unsigned char> receive(int from, int to) {
+  std::vector<unsigned char> receive(int from, int to, int stage = -1) {
     std::unique_lock<std::mutex> lock(mutex_);
-    auto& box = boxes_[{from, to}];
+    auto& box = boxes_[{from, to, stage}];
     came_.wait(lock, [&] { return !box.empty(); });
     std::vector<unsigned char> message = std::move(box.front());
     box.pop_front();
     return message;
+  }
+  bool has(int from, int to, int stage) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return !boxes_[{from, to, stage}].empty();
   }
   bool empty() const {
     return std::all_of(boxes_.begin(), boxes_.end(), [](const auto& one) { return one.second.empty(); });
@@ -55,7 +61,7 @@ class MailOfThreads {
  private:
   std::mutex mutex_;
   std::condition_variable came_;
-  std::map<std::pair<int, int>, std::deque<std::vector<unsigned char>>> boxes_;
+  std::map<std::tuple<int, int, int>, std::deque<std::vector<unsigned char>>> boxes_;
 };
 
 // One rank's stages: everybody shows where its data is, then takes from the others what is its own. What is started is done at
@@ -141,6 +147,39 @@ class LinksOfThreads final : public Links {
     mail_.send(rank_, to, data, bytes);
     return Status::good();
   }
+  // What is posted ends in no order that could be relied on: a send some time after it has gone.
+  Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) override {
+    posted_[{from, stage}].push_back({number, {data, bytes}});
+    return Status::good();
+  }
+  Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) override {
+    auto* begin = static_cast<const unsigned char*>(data);
+    mail_.send(rank_, to, data, bytes, stage);
+    gone_.push_back({number, {const_cast<void*>(data), bytes}, {begin, begin + bytes}});
+    return Status::good();
+  }
+  Status any_ended(uint64_t deadline, uint32_t* number) override {
+    for (*number = none;;) {
+      if (!gone_.empty() && ++looks_ % 3 == 0) {
+        const auto one = gone_.begin() + long(looks_ % gone_.size());
+        EXPECT_EQ(memcmp(one->memory.data, one->sent.data(), one->sent.size()), 0) << "written to while it was sent";
+        *number = one->number;
+        gone_.erase(one);
+        return Status::good();
+      }
+      for (auto& [from, waiting] : posted_) {
+        if (waiting.empty() || !mail_.has(from.first, rank_, from.second)) continue;
+        const Bytes message = mail_.receive(from.first, rank_, from.second);
+        EXPECT_EQ(message.size(), waiting.front().memory.bytes);
+        memcpy(waiting.front().memory.data, message.data(), std::min(message.size(), waiting.front().memory.bytes));
+        *number = waiting.front().number;
+        waiting.pop_front();
+        return Status::good();
+      }
+      if (deadline != 0 && now_ns() >= deadline) return Status::good();
+      std::this_thread::yield();
+    }
+  }
   Status receive(int from, void* data, size_t bytes) override {
     expected_.push_back({from, {data, bytes}});
     return Status::good();
@@ -161,7 +200,8 @@ class LinksOfThreads final : public Links {
     return Status::good();
   }
   bool idle() const {
-    return expected_.empty() && !unfinished_ &&
+    return expected_.empty() && !unfinished_ && gone_.empty() &&
+           std::all_of(posted_.begin(), posted_.end(), [](const auto& one) { return one.second.empty(); }) &&
            std::none_of(std::begin(started_), std::end(started_), [](bool one) { return one; });
   }
 
@@ -206,6 +246,11 @@ class LinksOfThreads final : public Links {
     EXPECT_EQ(memcmp(one.memory.data, one.sent.data(), one.sent.size()), 0) << "written to while it was sent";
     return Status::good();
   }
+  struct Posted {
+    uint32_t number;
+    Piece memory;
+    Bytes sent{};
+  };
   // Messages are taken in the order in which their receives were begun.
   Status received(int slot) {
     const Message& one = messages_[slot - slots];
@@ -224,7 +269,10 @@ class LinksOfThreads final : public Links {
   bool unfinished_ = false;
   bool started_[slots + message_slots] = {};
   Message messages_[message_slots];
-  std::map<int, std::deque<int>> receiving_;  // slots by sender
+  std::map<int, std::deque<int>> receiving_;                  // slots by sender
+  std::map<std::pair<int, int>, std::deque<Posted>> posted_;  // by sender and stage
+  std::deque<Posted> gone_;
+  size_t looks_ = 0;
 };
 
 // node_names[r]: where rank r is.

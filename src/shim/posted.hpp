@@ -1,0 +1,57 @@
+// Requests of messages that end in any order, each with a number of its own.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <new>
+
+#include "collective/hierarchy/cluster.hpp"
+#include "shim/abi.hpp"
+
+namespace stretto::shim {
+
+struct Posted {
+  std::unique_ptr<MPI_Request[]> requests;  // `count` of them are under way
+  std::unique_ptr<uint32_t[]> numbers, ended;
+  std::unique_ptr<int[]> indices;
+  int count = 0, capacity = 0, ended_count = 0, told = 0;
+
+  bool reserve() {
+    if (count < capacity) return true;
+    const size_t more = size_t(std::max(64, 2 * capacity));
+    std::unique_ptr<MPI_Request[]> r(new (std::nothrow) MPI_Request[more]);
+    std::unique_ptr<uint32_t[]> n(new (std::nothrow) uint32_t[more]), e(new (std::nothrow) uint32_t[more]);
+    std::unique_ptr<int[]> i(new (std::nothrow) int[more]);
+    if (!r || !n || !e || !i) return false;
+    std::copy_n(requests.get(), count, r.get());
+    std::copy_n(numbers.get(), count, n.get());
+    std::copy_n(ended.get(), ended_count, e.get());
+    requests = std::move(r);
+    numbers = std::move(n);
+    ended = std::move(e);
+    indices = std::move(i);
+    capacity = int(more);
+    return true;
+  }
+  MPI_Request* next() { return &requests[count]; }
+  void add(uint32_t number) { numbers[count++] = number; }
+
+  // Those at indices[0..found) have; the others close up.
+  void end(int found) {
+    ended_count = told = 0;
+    for (int i = 0; i < found; ++i) {
+      ended[ended_count++] = numbers[indices[i]];
+      numbers[indices[i]] = collective::Links::none;
+    }
+    int left = 0;
+    for (int i = 0; i < count; ++i) {
+      if (numbers[i] == collective::Links::none) continue;
+      requests[left] = requests[i];
+      numbers[left++] = numbers[i];
+    }
+    count = left;
+  }
+  bool has_ended() const { return told < ended_count; }
+  uint32_t take() { return ended[told++]; }
+};
+
+}  // namespace stretto::shim
