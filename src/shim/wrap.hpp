@@ -12,6 +12,7 @@
 #include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
+#include "trace/pace.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
@@ -39,6 +40,24 @@ extern constinit thread_local bool in_fortran;
 template <class... Words, size_t... positions>
 inline Word forward_each(AnyFunction function, const Word* words, std::index_sequence<positions...>) {
   return forward(function, Words(words[positions])...);
+}
+
+// Of functions that never wait for another process, and of collectives of this process alone.
+extern constinit thread_local trace::Pace paces[wrapped_count];
+
+// Makes a call and counts it. `paced`: it waits for nobody.
+template <class Make>
+inline Word timed(uint32_t index, bool paced, Make make) {
+  trace::Pace& pace = paces[index];
+  if (paced && !pace.timed()) {
+    trace::count_passed(index, 0);
+    return make();
+  }
+  const uint64_t begin = ticks();
+  const Word code = make();
+  const uint64_t spent = ticks() - begin;
+  trace::count_passed(index, paced ? pace.counted(spent) : spent);
+  return code;
 }
 
 // Whether MPI is not the only one to do a call that no hook is asked about.
@@ -75,20 +94,47 @@ inline void made_communicator(Words... words) {
   if (comm != comm_null()) prepare_communicator(comm);
 }
 
+// When a call that the profile is told of begins and ends. Of one that is paced: as if it took what it counts for.
+struct ProfileClock {
+  const bool is_paced, is_timed;
+  trace::Pace& pace;
+  const uint64_t begin;
+
+  explicit ProfileClock(uint32_t index)
+      : is_paced(profile::is_paced(index)),
+        is_timed(!is_paced || paces[index].timed()),
+        pace(paces[index]),
+        begin(is_timed ? ticks() : profile::last_reading) {}
+  uint64_t end() const {
+    if (!is_timed) return begin;
+    const uint64_t now = profile::last_reading = ticks();
+    return is_paced ? begin + pace.counted(now - begin) : now;
+  }
+};
+
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.
 template <class Make>
 __attribute__((noinline)) Word profiled(uint32_t index, Word* array, Make make) {
-  const uint64_t begin = ticks();
-  profile::Call call(index, array, profile::Language::c, begin);
+  const ProfileClock clock(index);
+  profile::Call call(index, array, profile::Language::c, clock.begin);
+  call.facts.timed = clock.is_timed;
   profile::inside = true;
   profile::enter_call(call);
   const Word code = make(array);
   if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
-  call.end = ticks();
+  call.end = clock.end();
   profile::leave_call(call, int(code));
   profile::inside = false;
-  trace::count_call(index, call.end - begin, 0);
+  trace::count_passed(index, call.end - call.begin);
   return code;
+}
+
+template <class... Words>
+__attribute__((noinline)) Word count_advancing(uint32_t index, Words... words) {
+  return timed(index, false, [&] {
+    Word array[] = {words..., 0};
+    return forward_advancing<Words...>(index, array);
+  });
 }
 
 template <uint32_t index, class... Words>
@@ -99,16 +145,8 @@ inline Word count_and_forward(Words... words) {
     Word array[] = {words..., 0};
     return profiled(index, array, Forwarding<Words...>{index});
   }
-  const uint64_t begin = ticks();
-  Word code;
-  if (more_to_do(index)) {
-    Word array[] = {words..., 0};
-    code = forward_advancing<Words...>(index, array);
-  } else {
-    code = forward(function_address(index), words...);
-  }
-  trace::count_call(index, ticks() - begin, 0);
-  return code;
+  if (more_to_do(index)) return count_advancing(index, words...);
+  return timed(index, is_local(index), [&] { return forward(function_address(index), words...); });
 }
 
 template <uint32_t index, class... Words>
@@ -132,30 +170,29 @@ inline Word prepared(const char* parts, WordsHook hook, Words... words) {
     return Forwarding<Words...>{index}(w);
   };
   if (profile::watches()) return profiled(index, array, make);
-  const uint64_t begin = ticks();
-  const Word code = make(array);
-  trace::count_call(index, ticks() - begin, 0);
-  return code;
+  return timed(index, false, [&] { return make(array); });
 }
 
 // Where acceleration is off.
 template <Kind kind, class Plain>
-inline Word forward_untaken(uint32_t index, Plain plain) {
+inline Word forward_untaken(uint32_t index, bool paced, Plain plain) {
+  trace::Pace& pace = paces[index];
+  const bool is_timed = !paced || pace.timed();
   const bool asked = attached();
-  const uint64_t begin = ticks();
+  const uint64_t begin = is_timed ? ticks() : 0;
   const Word code = plain();
-  const uint64_t spent = ticks() - begin;
-  if (asked)
-    trace::count_declined_call(index, uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
-  else
-    trace::count_call(index, spent, 0);
+  uint64_t spent = is_timed ? ticks() - begin : 0;
+  if (paced && is_timed) spent = pace.counted(spent);
+  trace::count_passed(index, spent);
+  if (asked) trace::count_declined(uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
   return code;
 }
 
-// Asks the hook; where it declines, `plain` makes the call. Returns the code.
-template <Kind kind, class Hook, class Plain>
-inline Word ask_or_forward(uint32_t index, Hook hook, Plain plain) {
-  if (!taking()) return forward_untaken<kind>(index, plain);
+// Asks the hook; where it declines, `plain` makes the call. Returns the code. `alone` tells whether this is the communicator's
+// only process.
+template <Kind kind, class Alone, class Hook, class Plain>
+inline Word ask_or_forward(uint32_t index, Alone alone, Hook hook, Plain plain) {
+  if (!taking()) return forward_untaken<kind>(index, is_local(index) || alone(), plain);
   trace::Timing timing{uint32_t(kind)};
   Call call;
   const bool done = hook(call);
@@ -215,7 +252,11 @@ template <uint32_t index, Kind kind, class Hook, class... Words>
 inline Word taken(Hook hook, Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
   if (profile::watches()) return taken_profiled<index, kind>(hook, words...);
-  return ask_or_forward<kind>(index, hook, [&] { return forward(function_address(index), words...); });
+  const auto alone = [&] {
+    const Word array[] = {words...};  // the communicator is the last word, or there is a request behind it
+    return attached() && has_one_process(as<MPI_Comm>(array[sizeof...(words) - 1]));
+  };
+  return ask_or_forward<kind>(index, alone, hook, [&] { return forward(function_address(index), words...); });
 }
 
 }  // namespace stretto::shim

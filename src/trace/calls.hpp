@@ -101,6 +101,7 @@ inline void leave_on(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_
   if (facts.between_nodes != 0) sum_between_nodes(lane, facts);
   if (is_wanted(facts)) write_event(lane, facts, begin, spent);
   add(lane.entry->events, uint64_t(1));
+  if (!facts.timed) add(lane.entry->untimed, uint64_t(1));
   put(lane.entry->function, none16);
 }
 

@@ -9,6 +9,7 @@ namespace stretto::shim::profile {
 
 constinit bool watching = false;
 constinit thread_local bool inside = false;
+constinit thread_local uint64_t last_reading = 0;
 
 namespace {
 

@@ -1,6 +1,7 @@
 // The profile: what the wrappers tell the tracer (trace/tracer.hpp) while STRETTO_PROFILE is aggregate or full.
 #pragma once
 #include "base/settings.hpp"
+#include "shim/persistent.hpp"
 #include "shim/profile/call.hpp"
 
 namespace stretto::shim::profile {
@@ -14,6 +15,14 @@ extern constinit thread_local bool inside;
 
 inline bool watches() {
   return __builtin_expect(watching, 0) && !inside;
+}
+
+// When this thread last read the clock around a call.
+extern constinit thread_local uint64_t last_reading;
+
+// Whether calls of this function may go untimed: none becomes an event, and none waits.
+inline bool is_paced(uint32_t index) {
+  return is_local(index) && !concerns_persistent(index) && trace::recording != trace::Mode::full;
 }
 
 // Around one call. `words` are those of C, one more than the function has parameters.
