@@ -33,7 +33,7 @@ struct Call {
       : words{descriptors[index], array, language}, begin(entered), function(index) {}
   const Descriptor& d() const { return words.d; }
   bool recording() const { return trace::recording != trace::Mode::off; }
-  void add_part(trace::CallFacts& part) const {
+  void add_part(const trace::CallFacts& part) const {
     if (part.direction != trace::Direction::none || part.collective || trace::recording == trace::Mode::full)
       if (recording()) trace::add_part(part, begin, end);
   }
