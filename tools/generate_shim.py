@@ -180,7 +180,12 @@ def functions_header(functions: list[Function]) -> list[str]:
     lines += [f"  static constexpr Function<{f.signature}, {number}> {f.short}{{}};" for number, f in enumerate(functions)]
     lines += ["};", "", "constexpr Functions mpi() { return {}; }", "", "namespace number {"]
     lines += [f"inline constexpr uint32_t {f.short} = {number};" for number, f in enumerate(functions)]
-    lines += ["}  // namespace number", "", "// Which never wait for another process.", "constexpr bool is_local(uint32_t index) {"]
+    lines += [
+        "}  // namespace number",
+        "",
+        "// Which never wait for another process.",
+        "constexpr bool is_local(uint32_t index) {",
+    ]
     lines += ["  switch (index) {"]
     lines += [f"    case number::{f.short}:" for f in functions if f.category != USED and is_local(f)]
     lines += ["      return true;", "    default:", "      return false;", "  }", "}", "", "}  // namespace stretto::shim"]

@@ -14,13 +14,13 @@ typedef struct {
 } Place;
 
 /* One block of calls on each side. */
-#define BOTH_SIDES(name, CALL)                   \
-  static void name##_mpi(Place* at) {            \
-    (void)at;                                    \
+#define BOTH_SIDES(name, CALL)                       \
+  static void name##_mpi(Place* at) {                \
+    (void)at;                                        \
     for (int i = 0; i < at->block; ++i) MPI_##CALL;  \
-  }                                              \
-  static void name##_pmpi(Place* at) {           \
-    (void)at;                                    \
+  }                                                  \
+  static void name##_pmpi(Place* at) {               \
+    (void)at;                                        \
     for (int i = 0; i < at->block; ++i) PMPI_##CALL; \
   }
 
@@ -37,7 +37,7 @@ BOTH_SIDES(probe_nothing, Iprobe(MPI_PROC_NULL, 0, at->self, &flag, MPI_STATUS_I
 /* A message to itself. */
 #define EXCHANGE(name, P)                                            \
   static void exchange_##name(Place* at) {                           \
-    for (int i = 0; i < at->block; ++i) {                                \
+    for (int i = 0; i < at->block; ++i) {                            \
       MPI_Request both[2];                                           \
       P##MPI_Irecv(at->out, 2, MPI_FLOAT, 0, 5, at->self, &both[0]); \
       P##MPI_Isend(at->in, 2, MPI_FLOAT, 0, 5, at->self, &both[1]);  \
@@ -105,8 +105,10 @@ static void measure_case(const Case* c, double budget_ms, int report, FILE* json
   printf("%-31s %10.1f %10.1f %10.1f\n", c->name, mpi, pmpi, mpi - pmpi);
   fflush(stdout);
   if (json)
-    fprintf(json, "{\"kind\":\"decline\",\"call\":\"%s\",\"calls\":%d,\"local\":%s,\"mpi_ns\":%.2f,\"pmpi_ns\":%.2f,\"extra_ns\":%.2f}\n",
-            c->name, c->calls, c->where == on_self ? "true" : "false", mpi, pmpi, mpi - pmpi);
+    fprintf(
+        json,
+        "{\"kind\":\"decline\",\"call\":\"%s\",\"calls\":%d,\"local\":%s,\"mpi_ns\":%.2f,\"pmpi_ns\":%.2f,\"extra_ns\":%.2f}\n",
+        c->name, c->calls, c->where == on_self ? "true" : "false", mpi, pmpi, mpi - pmpi);
 }
 
 static MPI_Comm intercommunicator(MPI_Comm comm, int rank, int ranks) {

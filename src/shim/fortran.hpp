@@ -61,16 +61,17 @@ struct BothWords {
 
 template <class Make, class... Words>
 __attribute__((noinline)) void fortran_profiled(uint32_t index, Make make, Words... words) {
-  const ProfileClock clock(index);
+  const trace::CallClock clock(pace_of(index), profile::clocking(index), profile::last_reading);
   BothWords<Words...> both(index, words...);
-  profile::Call call(index, both.c, profile::Language::fortran, clock.begin);
-  call.facts.timed = clock.is_timed;
+  profile::Call call(index, both.c, profile::Language::fortran, clock.begin());
+  call.facts.timed = clock.is_timed();
   profile::inside = true;
   profile::enter_call(call);
   const int8_t status = call.d().status;
   if (call.statuses != nullptr && status >= 0) both.fortran[status] = both.c[status];
   make(both);
-  call.end = clock.end();
+  call.end = call.begin + clock.spent();
+  if (clock.is_timed()) profile::last_reading = call.begin;
   profile::leave_call(call, both.code());
   profile::inside = false;
   trace::count_passed(index, call.end - call.begin);
@@ -143,7 +144,7 @@ inline void fortran_counted(Words... words) {
   if (profile::watches()) {
     fortran_profiled(index, [](auto& both) { both.forward(index, form); }, words...);
   } else {
-    timed(index, is_local(index) && !more_to_do(index), [&] {
+    timed(index, more_to_do(index) ? Clocking::every_call : clocking(index), [&] {
       fortran_forward(index, form, words...);
       return Word(MPI_SUCCESS);
     });
@@ -180,7 +181,7 @@ inline void fortran_prepared(const char* parts, WordsHook hook, Words... words) 
     if (both.fortran[request + 1]) *as<MPI_Fint*>(both.fortran[request + 1]) = MPI_SUCCESS;
   };
   if (profile::watches()) return fortran_profiled(index, make, words...);
-  timed(index, false, [&] {
+  timed(index, Clocking::every_call, [&] {
     BothWords<Words...> both(index, words...);
     make(both);
     return Word(MPI_SUCCESS);

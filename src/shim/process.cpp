@@ -21,7 +21,6 @@ namespace stretto::shim {
 std::atomic<bool> attached_now{false};
 std::atomic<bool> taking_now{false};
 constinit thread_local bool in_fortran = false;
-constinit thread_local trace::Pace paces[wrapped_count] = {};
 
 namespace {
 

@@ -9,10 +9,11 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/paces.hpp"
 #include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
-#include "trace/pace.hpp"
+#include "trace/call_clock.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
@@ -42,21 +43,29 @@ inline Word forward_each(AnyFunction function, const Word* words, std::index_seq
   return forward(function, Words(words[positions])...);
 }
 
-// Of functions that never wait for another process, and of collectives of this process alone.
-extern constinit thread_local trace::Pace paces[wrapped_count];
+using trace::Clocking;
 
-// Makes a call and counts it. `paced`: it waits for nobody.
+constexpr Clocking clocking(uint32_t index) {
+  return is_local(index) ? Clocking::never_waits : Clocking::may_wait;
+}
+
+// Makes a call and counts it.
 template <class Make>
-inline Word timed(uint32_t index, bool paced, Make make) {
-  trace::Pace& pace = paces[index];
-  if (paced && !pace.timed()) {
+inline Word timed(uint32_t index, Clocking how, Make make) {
+  trace::Pace& pace = pace_of(index);
+  if (how == Clocking::never_waits && !pace.timed()) {
     trace::count_passed(index, 0);
     return make();
   }
-  const uint64_t begin = ticks();
+  if (how == Clocking::never_waits) {
+    const uint64_t begin = ticks();
+    const Word code = make();
+    trace::count_passed(index, pace.counted(ticks() - begin));
+    return code;
+  }
+  const trace::CallClock clock(pace, how);
   const Word code = make();
-  const uint64_t spent = ticks() - begin;
-  trace::count_passed(index, paced ? pace.counted(spent) : spent);
+  trace::count_passed(index, clock.spent());
   return code;
 }
 
@@ -94,35 +103,18 @@ inline void made_communicator(Words... words) {
   if (comm != comm_null()) prepare_communicator(comm);
 }
 
-// When a call that the profile is told of begins and ends. Of one that is paced: as if it took what it counts for.
-struct ProfileClock {
-  const bool is_paced, is_timed;
-  trace::Pace& pace;
-  const uint64_t begin;
-
-  explicit ProfileClock(uint32_t index)
-      : is_paced(profile::is_paced(index)),
-        is_timed(!is_paced || paces[index].timed()),
-        pace(paces[index]),
-        begin(is_timed ? ticks() : profile::last_reading) {}
-  uint64_t end() const {
-    if (!is_timed) return begin;
-    const uint64_t now = profile::last_reading = ticks();
-    return is_paced ? begin + pace.counted(now - begin) : now;
-  }
-};
-
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.
 template <class Make>
 __attribute__((noinline)) Word profiled(uint32_t index, Word* array, Make make) {
-  const ProfileClock clock(index);
-  profile::Call call(index, array, profile::Language::c, clock.begin);
-  call.facts.timed = clock.is_timed;
+  const trace::CallClock clock(pace_of(index), profile::clocking(index), profile::last_reading);
+  profile::Call call(index, array, profile::Language::c, clock.begin());
+  call.facts.timed = clock.is_timed();
   profile::inside = true;
   profile::enter_call(call);
   const Word code = make(array);
   if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
-  call.end = clock.end();
+  call.end = call.begin + clock.spent();
+  if (clock.is_timed()) profile::last_reading = call.begin;
   profile::leave_call(call, int(code));
   profile::inside = false;
   trace::count_passed(index, call.end - call.begin);
@@ -131,7 +123,7 @@ __attribute__((noinline)) Word profiled(uint32_t index, Word* array, Make make) 
 
 template <class... Words>
 __attribute__((noinline)) Word count_advancing(uint32_t index, Words... words) {
-  return timed(index, false, [&] {
+  return timed(index, Clocking::every_call, [&] {
     Word array[] = {words..., 0};
     return forward_advancing<Words...>(index, array);
   });
@@ -146,7 +138,7 @@ inline Word count_and_forward(Words... words) {
     return profiled(index, array, Forwarding<Words...>{index});
   }
   if (more_to_do(index)) return count_advancing(index, words...);
-  return timed(index, is_local(index), [&] { return forward(function_address(index), words...); });
+  return timed(index, clocking(index), [&] { return forward(function_address(index), words...); });
 }
 
 template <uint32_t index, class... Words>
@@ -170,19 +162,16 @@ inline Word prepared(const char* parts, WordsHook hook, Words... words) {
     return Forwarding<Words...>{index}(w);
   };
   if (profile::watches()) return profiled(index, array, make);
-  return timed(index, false, [&] { return make(array); });
+  return timed(index, Clocking::every_call, [&] { return make(array); });
 }
 
 // Where acceleration is off.
 template <Kind kind, class Plain>
-inline Word forward_untaken(uint32_t index, bool paced, Plain plain) {
-  trace::Pace& pace = paces[index];
-  const bool is_timed = !paced || pace.timed();
+inline Word forward_untaken(uint32_t index, bool waits, Plain plain) {
   const bool asked = attached();
-  const uint64_t begin = is_timed ? ticks() : 0;
+  const trace::CallClock clock(pace_of(index), waits ? Clocking::every_call : Clocking::never_waits);
   const Word code = plain();
-  uint64_t spent = is_timed ? ticks() - begin : 0;
-  if (paced && is_timed) spent = pace.counted(spent);
+  const uint64_t spent = clock.spent();
   trace::count_passed(index, spent);
   if (asked) trace::count_declined(uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
   return code;
@@ -192,7 +181,7 @@ inline Word forward_untaken(uint32_t index, bool paced, Plain plain) {
 // only process.
 template <Kind kind, class Alone, class Hook, class Plain>
 inline Word ask_or_forward(uint32_t index, Alone alone, Hook hook, Plain plain) {
-  if (!taking()) return forward_untaken<kind>(index, is_local(index) || alone(), plain);
+  if (!taking()) return forward_untaken<kind>(index, !is_local(index) && !alone(), plain);
   trace::Timing timing{uint32_t(kind)};
   Call call;
   const bool done = hook(call);

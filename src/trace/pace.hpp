@@ -2,7 +2,7 @@
 //
 // The first `steady` calls are timed, and as many after each that took long. Else one of each block of `block` calls is, at a
 // random place of it, and counts for the whole block: so the sum is right on an average whatever the calls take and in whatever
-// rhythm they come; where they take about alike its standard error is sqrt((block - 1) / calls) of it. A call that takes longer
+// rhythm they come; where they take about alike its standard error is sqrt((block - 1) / calls) of it. One that takes longer
 // than long_ever has been interrupted; it counts for itself alone.
 #pragma once
 #include <cstdint>
@@ -21,9 +21,14 @@ class Pace {
     return false;
   }
 
-  // Ticks that the timed call, which took `spent`, adds to the sum.
-  uint64_t counted(uint64_t spent) {
-    const uint64_t weight = sampled_ && spent < long_ever ? block : 1;
+  // A call that was timed out of turn, and counts for itself.
+  void saw(uint64_t spent) {
+    if (spent >= long_call) short_ = 0;
+  }
+
+  // Ticks that the timed call, which took `spent`, adds to the sum. From `alone` on it counts for itself alone.
+  uint64_t counted(uint64_t spent, uint64_t alone = long_ever) {
+    const uint64_t weight = sampled_ && spent < alone ? block : 1;
     short_ = spent >= long_call ? 0 : short_ < steady ? uint8_t(short_ + 1) : short_;
     sampled_ = short_ == steady;
     left_ = rest_;

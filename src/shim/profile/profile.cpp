@@ -119,17 +119,6 @@ void leave_call(Call& call, int code) {
   if (family == Family::one_sided) one_sided_parts(call);
 }
 
-void set_peer(Call& call, int rank) {
-  if (rank == MPI_ANY_SOURCE) {
-    call.facts.peer = trace::any_peer;
-    call.facts.flags |= trace::any_source;
-    return;
-  }
-  if (rank < 0) return;
-  call.facts.peer = rank;
-  call.facts.partner = call.partners ? call.partners->rank(rank) : -1;
-}
-
 void draw_sequence(trace::CallFacts& facts, Communicator* c) {
   if (several_threads) {
     facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);

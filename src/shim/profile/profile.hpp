@@ -3,6 +3,7 @@
 #include "base/settings.hpp"
 #include "shim/persistent.hpp"
 #include "shim/profile/call.hpp"
+#include "trace/call_clock.hpp"
 
 namespace stretto::shim::profile {
 
@@ -17,12 +18,17 @@ inline bool watches() {
   return __builtin_expect(watching, 0) && !inside;
 }
 
-// When this thread last read the clock around a call.
+// When the last call of this thread began that was timed.
 extern constinit thread_local uint64_t last_reading;
 
-// Whether calls of this function may go untimed: none becomes an event, and none waits.
-inline bool is_paced(uint32_t index) {
-  return is_local(index) && !concerns_persistent(index) && trace::recording != trace::Mode::full;
+// How calls of this function are timed: each one where it becomes an event.
+inline trace::Clocking clocking(uint32_t index) {
+  if (trace::recording == trace::Mode::full || concerns_persistent(index)) return trace::Clocking::every_call;
+  if (is_local(index)) return trace::Clocking::never_waits;
+  const Shape shape = descriptors[index].shape;
+  const bool is_message = shape >= Shape::send && shape < Shape::start;
+  return is_message || (shape >= Shape::wait && shape <= Shape::wait_some) ? trace::Clocking::may_wait
+                                                                           : trace::Clocking::every_call;
 }
 
 // Around one call. `words` are those of C, one more than the function has parameters.
