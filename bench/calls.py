@@ -3,8 +3,8 @@
 
     calls.py [--preloads FOLDER [FOLDER]] [--rounds 3] [--budget 40]
 
-With two folders of preload libraries (before, after) both are measured in turn: before, after, after, before. A figure is the least
-10th percentile over blocks of calls, of all runs of its kind: other processes only make calls slower.
+With two folders of preload libraries (before, after) both are measured in turn: before, after, after, before. A figure is
+the least 10th percentile over blocks of calls, of all runs of its kind: other processes only make calls slower.
 """
 
 from __future__ import annotations
