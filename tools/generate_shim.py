@@ -80,6 +80,11 @@ class Function:
         return self.name.removeprefix("MPI_")
 
     @property
+    def local(self) -> bool:
+        """Whether it never waits for another process."""
+        return "local" in self.marks or "started" in self.marks
+
+    @property
     def since(self) -> str:
         return "4.0" if self.large else self.marks.get("since", "3.1")
 
@@ -185,9 +190,9 @@ def functions_header(functions: list[Function]) -> list[str]:
         "",
         "// Which never wait for another process.",
         "constexpr bool is_local(uint32_t index) {",
+        "  switch (index) {",
     ]
-    lines += ["  switch (index) {"]
-    lines += [f"    case number::{f.short}:" for f in functions if f.category != USED and is_local(f)]
+    lines += [f"    case number::{f.short}:" for f in functions if f.category != USED and f.local]
     lines += ["      return true;", "    default:", "      return false;", "  }", "}", "", "}  // namespace stretto::shim"]
     return lines
 
@@ -202,11 +207,6 @@ def names_source(functions: list[Function]) -> list[str]:
     ]
     lines += [f'    "{f.name}",' for f in functions]
     return [*lines, "};", "", "}  // namespace stretto::shim"]
-
-
-def is_local(function: Function) -> bool:
-    """Whether a call never waits for another process."""
-    return "local" in function.marks or "started" in function.marks
 
 
 def hook_call(function: Function, arguments: list[str]) -> str:

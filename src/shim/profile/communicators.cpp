@@ -20,9 +20,9 @@ constexpr size_t longest_name = 256;                       // of MPI_MAX_OBJECT_
 constexpr const char* default_name = "MPI COMMUNICATOR ";  // what Open MPI calls those without a name
 
 int keyval = MPI_KEYVAL_INVALID;
-std::mutex mutex;                     // of the list and of the numbers
-std::mutex making;                    // one at a time: two for one handle must not be
-std::atomic<bool> ended{false};       // MPI is being finalized and cannot be asked any more
+std::mutex mutex;                // of the list and of the numbers
+std::mutex making;               // one at a time: two for one handle must not be
+std::atomic<bool> ended{false};  // MPI is being finalized and cannot be asked any more
 Communicator* living = nullptr;
 
 int keep_to_itself(MPI_Comm, int, void*, void*, void*, int* copied) {
