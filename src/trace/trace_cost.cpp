@@ -35,7 +35,8 @@ uint64_t time_round(Lane& lane) {
 
 uint64_t time_readings() {
   const uint64_t start = ticks();
-  for (uint32_t i = 0; i < 2 * calls; ++i) [[maybe_unused]] const volatile uint64_t now = ticks();
+  for (uint32_t i = 0; i < 2 * calls; ++i) [[maybe_unused]]
+    const volatile uint64_t now = ticks();
   return ticks() - start;
 }
 

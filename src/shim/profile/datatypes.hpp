@@ -9,8 +9,8 @@ struct TypeInfo {
   uint16_t index = 0xffff;
 };
 
-// What a thread remembers of handles. A derived type may be freed and its handle used again: then size or extent differ, or nobody
-// can tell the difference.
+// What a thread remembers of handles. A derived type may be freed and its handle used again: then size or extent differ, or
+// nobody can tell the difference.
 struct RememberedType {
   uintptr_t key = 0;
   bool named = false;
