@@ -80,6 +80,11 @@ class Function:
         return self.name.removeprefix("MPI_")
 
     @property
+    def local(self) -> bool:
+        """Whether it never waits for another process."""
+        return "local" in self.marks or "started" in self.marks
+
+    @property
     def since(self) -> str:
         return "4.0" if self.large else self.marks.get("since", "3.1")
 
@@ -180,7 +185,15 @@ def functions_header(functions: list[Function]) -> list[str]:
     lines += [f"  static constexpr Function<{f.signature}, {number}> {f.short}{{}};" for number, f in enumerate(functions)]
     lines += ["};", "", "constexpr Functions mpi() { return {}; }", "", "namespace number {"]
     lines += [f"inline constexpr uint32_t {f.short} = {number};" for number, f in enumerate(functions)]
-    lines += ["}  // namespace number", "", "}  // namespace stretto::shim"]
+    lines += [
+        "}  // namespace number",
+        "",
+        "// Which never wait for another process.",
+        "constexpr bool is_local(uint32_t index) {",
+        "  switch (index) {",
+    ]
+    lines += [f"    case number::{f.short}:" for f in functions if f.category != USED and f.local]
+    lines += ["      return true;", "    default:", "      return false;", "  }", "}", "", "}  // namespace stretto::shim"]
     return lines
 
 

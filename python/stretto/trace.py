@@ -110,6 +110,7 @@ class Header:
     job: str
     clock: str
     cpus: int  # bit i: CPU i may be used; 0: unknown
+    clock_cost_ticks: int  # of event_cost_ticks
 
     def seconds_per_tick(self) -> float:
         """From the two clock pairs; 0 where the process left only one."""
@@ -258,7 +259,7 @@ def _header(path: Path, data: bytes) -> Header:
     numbers = dict(zip(HEADER_FIELDS, fields[1:23], strict=True))
     library, host, job, clock = (text(raw) for raw in fields[23:27])
     cpus = int.from_bytes(fields[27], "little")
-    return Header(**numbers, library=library, host=host, job=job, clock=clock, cpus=cpus)
+    return Header(**numbers, library=library, host=host, job=job, clock=clock, cpus=cpus, clock_cost_ticks=fields[28])
 
 
 def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:

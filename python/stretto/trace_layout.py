@@ -19,7 +19,7 @@ PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 <<
 BETWEEN_NODES = 5  # direction of partner cells: what was given to MPI for other nodes, by function and algorithm
 REASON = 128  # outcomes from here on are reasons
 
-HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128s")
+HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128sQ")
 SECTION_HEADER = struct.Struct("<IHHIIQQ4Q")
 MOST_BYTES = 1 << 29  # of all entries of one type, events apart
 MOST_SHARED = 1 << 22  # members that communicators have in common
@@ -52,7 +52,8 @@ THREAD = np.dtype(
         ("peer", "<i4"),
         ("events", "<u8"),
         ("name", "S16"),
-        ("padding", "<u8", 2),
+        ("untimed", "<u8"),
+        ("padding", "<u8"),
     ]
 )
 CLOCK = np.dtype([("ticks", "<u8"), ("reference_ns", "<u8"), ("error_ns", "<u8"), ("via", "<i4"), ("at", "<u4")])

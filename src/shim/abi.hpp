@@ -56,4 +56,7 @@ MPI_Comm comm_world();
 MPI_Comm comm_self();
 MPI_Comm comm_null();
 
+// Whether this process alone is in it, as far as that can be told without MPI: MPI_COMM_SELF, and the world of a single rank.
+bool has_one_process(MPI_Comm comm);
+
 }  // namespace stretto::shim

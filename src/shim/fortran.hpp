@@ -61,18 +61,20 @@ struct BothWords {
 
 template <class Make, class... Words>
 __attribute__((noinline)) void fortran_profiled(uint32_t index, Make make, Words... words) {
-  const uint64_t begin = ticks();
+  const trace::CallClock clock(pace_of(index), profile::clocking(index), profile::last_reading);
   BothWords<Words...> both(index, words...);
-  profile::Call call(index, both.c, profile::Language::fortran, begin);
+  profile::Call call(index, both.c, profile::Language::fortran, clock.begin());
+  call.facts.timed = clock.is_timed();
   profile::inside = true;
   profile::enter_call(call);
   const int8_t status = call.d().status;
   if (call.statuses != nullptr && status >= 0) both.fortran[status] = both.c[status];
   make(both);
-  call.end = ticks();
+  call.end = call.begin + clock.spent();
+  if (clock.is_timed()) profile::last_reading = call.begin;
   profile::leave_call(call, both.code());
   profile::inside = false;
-  trace::count_call(index, call.end - begin, 0);
+  trace::count_passed(index, call.end - call.begin);
 }
 
 template <Form form, class... Words>
@@ -142,9 +144,10 @@ inline void fortran_counted(Words... words) {
   if (profile::watches()) {
     fortran_profiled(index, [](auto& both) { both.forward(index, form); }, words...);
   } else {
-    const uint64_t begin = ticks();
-    fortran_forward(index, form, words...);
-    trace::count_call(index, ticks() - begin, 0);
+    timed(index, more_to_do(index) ? Clocking::every_call : clocking(index), [&] {
+      fortran_forward(index, form, words...);
+      return Word(MPI_SUCCESS);
+    });
   }
   if constexpr (makes_communicator(index)) fortran_made_communicator(words...);
 }
@@ -178,10 +181,11 @@ inline void fortran_prepared(const char* parts, WordsHook hook, Words... words) 
     if (both.fortran[request + 1]) *as<MPI_Fint*>(both.fortran[request + 1]) = MPI_SUCCESS;
   };
   if (profile::watches()) return fortran_profiled(index, make, words...);
-  const uint64_t begin = ticks();
-  BothWords<Words...> both(index, words...);
-  make(both);
-  trace::count_call(index, ticks() - begin, 0);
+  timed(index, Clocking::every_call, [&] {
+    BothWords<Words...> both(index, words...);
+    make(both);
+    return Word(MPI_SUCCESS);
+  });
 }
 
 template <uint32_t index, Kind kind, class Hook, class Plain, class... Words>
@@ -200,8 +204,9 @@ inline void fortran_taken(Hook hook, Word ierror, Words... words) {
     const Word result = forward_fortran(fortran_function(index, form), words...);
     return ierror ? Word(*as<const MPI_Fint*>(ierror)) : result;
   };
-  const Word code =
-      profile::watches() ? fortran_taken_profiled<index, kind>(hook, plain, words...) : ask_or_forward<kind>(index, hook, plain);
+  const auto alone = [] { return false; };  // MPI would have to be asked for C's handle
+  const Word code = profile::watches() ? fortran_taken_profiled<index, kind>(hook, plain, words...)
+                                       : ask_or_forward<kind>(index, alone, hook, plain);
   if (!forwarded && ierror) *as<MPI_Fint*>(ierror) = MPI_Fint(code);  // optional in mpi_f08
 }
 

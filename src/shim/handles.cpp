@@ -5,6 +5,7 @@
 
 #include "shim/mpi.hpp"
 #include "shim/named_types.hpp"
+#include "trace/recorder.hpp"
 
 namespace stretto::shim {
 
@@ -171,6 +172,10 @@ MPI_Comm comm_self() {
 MPI_Comm comm_null() {
   static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_NULL");
   return comm;
+}
+
+bool has_one_process(MPI_Comm comm) {
+  return comm == comm_self() || (comm == comm_world() && trace::header()->world_size == 1);
 }
 
 }  // namespace stretto::shim

@@ -9,10 +9,12 @@
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/paces.hpp"
 #include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
 #include "shim/twins.hpp"
+#include "trace/call_clock.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
@@ -40,6 +42,32 @@ extern constinit thread_local bool in_fortran;
 template <class... Words, size_t... positions>
 inline Word forward_each(AnyFunction function, const Word* words, std::index_sequence<positions...>) {
   return forward(function, Words(words[positions])...);
+}
+
+using trace::Clocking;
+
+constexpr Clocking clocking(uint32_t index) {
+  return is_local(index) ? Clocking::never_waits : Clocking::may_wait;
+}
+
+// Makes a call and counts it.
+template <class Make>
+inline Word timed(uint32_t index, Clocking how, Make make) {
+  trace::Pace& pace = pace_of(index);
+  if (how == Clocking::never_waits && !pace.timed()) {
+    trace::count_passed(index, 0);
+    return make();
+  }
+  if (how == Clocking::never_waits) {
+    const uint64_t begin = ticks();
+    const Word code = make();
+    trace::count_passed(index, pace.counted(ticks() - begin));
+    return code;
+  }
+  const trace::CallClock clock(pace, how);
+  const Word code = make();
+  trace::count_passed(index, clock.spent());
+  return code;
 }
 
 // Whether MPI is not the only one to do a call that no hook is asked about.
@@ -79,17 +107,27 @@ inline void made_communicator(Words... words) {
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.
 template <class Make>
 __attribute__((noinline)) Word profiled(uint32_t index, Word* array, Make make) {
-  const uint64_t begin = ticks();
-  profile::Call call(index, array, profile::Language::c, begin);
+  const trace::CallClock clock(pace_of(index), profile::clocking(index), profile::last_reading);
+  profile::Call call(index, array, profile::Language::c, clock.begin());
+  call.facts.timed = clock.is_timed();
   profile::inside = true;
   profile::enter_call(call);
   const Word code = make(array);
   if (__builtin_expect(int(code) != MPI_SUCCESS, 0)) profile::wait_for_rest(call);
-  call.end = ticks();
+  call.end = call.begin + clock.spent();
+  if (clock.is_timed()) profile::last_reading = call.begin;
   profile::leave_call(call, int(code));
   profile::inside = false;
-  trace::count_call(index, call.end - begin, 0);
+  trace::count_passed(index, call.end - call.begin);
   return code;
+}
+
+template <class... Words>
+__attribute__((noinline)) Word count_advancing(uint32_t index, Words... words) {
+  return timed(index, Clocking::every_call, [&] {
+    Word array[] = {words..., 0};
+    return forward_advancing<Words...>(index, array);
+  });
 }
 
 template <uint32_t index, class... Words>
@@ -100,16 +138,8 @@ inline Word count_and_forward(Words... words) {
     Word array[] = {words..., 0};
     return profiled(index, array, Forwarding<Words...>{index});
   }
-  const uint64_t begin = ticks();
-  Word code;
-  if (more_to_do(index)) {
-    Word array[] = {words..., 0};
-    code = forward_advancing<Words...>(index, array);
-  } else {
-    code = forward(function_address(index), words...);
-  }
-  trace::count_call(index, ticks() - begin, 0);
-  return code;
+  if (more_to_do(index)) return count_advancing(index, words...);
+  return timed(index, clocking(index), [&] { return forward(function_address(index), words...); });
 }
 
 template <uint32_t index, class... Words>
@@ -133,30 +163,26 @@ inline Word prepared(const char* parts, WordsHook hook, Words... words) {
     return Forwarding<Words...>{index}(w);
   };
   if (profile::watches()) return profiled(index, array, make);
-  const uint64_t begin = ticks();
-  const Word code = make(array);
-  trace::count_call(index, ticks() - begin, 0);
-  return code;
+  return timed(index, Clocking::every_call, [&] { return make(array); });
 }
 
 // Where acceleration is off.
 template <Kind kind, class Plain>
-inline Word forward_untaken(uint32_t index, Plain plain) {
+inline Word forward_untaken(uint32_t index, bool waits, Plain plain) {
   const bool asked = attached();
-  const uint64_t begin = ticks();
+  const trace::CallClock clock(pace_of(index), waits ? Clocking::every_call : Clocking::never_waits);
   const Word code = plain();
-  const uint64_t spent = ticks() - begin;
-  if (asked)
-    trace::count_declined_call(index, uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
-  else
-    trace::count_call(index, spent, 0);
+  const uint64_t spent = clock.spent();
+  trace::count_passed(index, spent);
+  if (asked) trace::count_declined(uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
   return code;
 }
 
-// Asks the hook; where it declines, `plain` makes the call. Returns the code.
-template <Kind kind, class Hook, class Plain>
-inline Word ask_or_forward(uint32_t index, Hook hook, Plain plain) {
-  if (!taking()) return forward_untaken<kind>(index, plain);
+// Asks the hook; where it declines, `plain` makes the call. Returns the code. `alone` tells whether this is the communicator's
+// only process.
+template <Kind kind, class Alone, class Hook, class Plain>
+inline Word ask_or_forward(uint32_t index, Alone alone, Hook hook, Plain plain) {
+  if (!taking()) return forward_untaken<kind>(index, !is_local(index) && !alone(), plain);
   trace::Timing timing{uint32_t(kind)};
   Call call;
   const bool done = hook(call);
@@ -216,7 +242,11 @@ template <uint32_t index, Kind kind, class Hook, class... Words>
 inline Word taken(Hook hook, Words... words) {
   if (__builtin_expect(in_fortran, 0)) return forward(function_address(index), words...);
   if (profile::watches()) return taken_profiled<index, kind>(hook, words...);
-  return ask_or_forward<kind>(index, hook, [&] { return forward(function_address(index), words...); });
+  const auto alone = [&] {
+    const Word array[] = {words...};  // the communicator is the last word, or there is a request behind it
+    return attached() && has_one_process(as<MPI_Comm>(array[sizeof...(words) - 1]));
+  };
+  return ask_or_forward<kind>(index, alone, hook, [&] { return forward(function_address(index), words...); });
 }
 
 }  // namespace stretto::shim

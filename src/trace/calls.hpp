@@ -66,7 +66,7 @@ inline void fill_event(Event& event, const CallFacts& facts, uint64_t begin, uin
   event.partitions = facts.partitions;
 }
 
-inline void write_event(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_t spent) {
+inline void write_event(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_t spent, uint8_t flags) {
   const bool is_wide = ((spent | facts.sent | facts.received) >> 32) != 0;
   Event* event = lane.events.room(is_wide ? 2 : 1, lane.number);
   if (!event) return;
@@ -77,7 +77,7 @@ inline void write_event(Lane& lane, const CallFacts& facts, uint64_t begin, uint
     event->received = uint32_t(facts.received >> 32);
     ++event;
   }
-  fill_event(*event, facts, begin, facts.flags);
+  fill_event(*event, facts, begin, flags);
   event->spent = uint32_t(spent);
   event->sent = uint32_t(facts.sent);
   event->received = uint32_t(facts.received);
@@ -99,18 +99,16 @@ inline void leave_on(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_
   sum_call(lane, facts, begin, spent);
   if (facts.direction != Direction::none) sum_partner(lane, facts);
   if (facts.between_nodes != 0) sum_between_nodes(lane, facts);
-  if (is_wanted(facts)) write_event(lane, facts, begin, spent);
+  if (is_wanted(facts)) write_event(lane, facts, begin, spent, facts.flags);
   add(lane.entry->events, uint64_t(1));
+  if (!facts.timed) add(lane.entry->untimed, uint64_t(1));
   put(lane.entry->function, none16);
 }
 
 inline void add_part_on(Lane& lane, const CallFacts& facts, uint64_t begin, uint64_t end) {
   if (__builtin_expect(lane.generation != state.generation.load(std::memory_order_relaxed), 0)) catch_up(lane);
   if (facts.direction != Direction::none) sum_partner(lane, facts);
-  if (!is_wanted(facts)) return;
-  CallFacts of_part = facts;
-  of_part.flags |= part;
-  write_event(lane, of_part, begin, end > begin ? end - begin : 0);
+  if (is_wanted(facts)) write_event(lane, facts, begin, end > begin ? end - begin : 0, facts.flags | part);
 }
 
 }  // namespace stretto::trace

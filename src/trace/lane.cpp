@@ -56,6 +56,7 @@ Lane* reuse_lane() {
   Lane* lane = lanes[free_lanes[--free_count]];
   ThreadEntry entry = describe_thread();
   entry.events = lane->entry->events;
+  entry.untimed = lane->entry->untimed;
   *lane->entry = entry;
   return lane;
 }

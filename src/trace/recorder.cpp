@@ -13,6 +13,8 @@
 
 namespace stretto::trace {
 
+__attribute__((tls_model("initial-exec"))) constinit thread_local FunctionCell* own_functions = nullptr;
+
 namespace {
 
 constexpr uint32_t shared_block = thread_blocks - 1;
@@ -56,6 +58,7 @@ uint32_t take_block() {
 // A thread that ends leaves its block, counts and all, to the next thread.
 void give_block_back(void* numbered) {
   own = {nullptr, false};
+  own_functions = nullptr;
   const uint64_t index = reinterpret_cast<uintptr_t>(numbered) - 1;
   free_blocks.fetch_or(uint64_t(1) << index, std::memory_order_release);
 }
@@ -67,6 +70,7 @@ __attribute__((noinline)) bool join() {
   if (index != shared_block) pthread_setspecific(thread_end, reinterpret_cast<void*>(uintptr_t(index) + 1));
   note_block_used(index);
   own = {block_at(index), index == shared_block};
+  own_functions = own.shared ? nullptr : reinterpret_cast<FunctionCell*>(own.base);
   return true;
 }
 
@@ -151,6 +155,7 @@ void after_fork_child() {
   if (!make_private(base, layout.total(), layout.blocks()).ok()) {
     memory.store(nullptr, std::memory_order_relaxed);
     own = {nullptr, false};
+    own_functions = nullptr;
     return;
   }
   // Only the forking thread lives on; it keeps its block.

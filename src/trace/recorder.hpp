@@ -1,5 +1,6 @@
 // Counting calls: cheap enough for every MPI call, thread-safe without locks, alive after a kill.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -30,6 +31,21 @@ void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes);
 void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes);
 void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);
 void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);  // both
+
+// The cells that the calling thread alone counts into; null: it has counted nothing yet, or shares them.
+__attribute__((tls_model("initial-exec"))) extern constinit thread_local FunctionCell* own_functions;
+
+// The same as count_call(function, spent_ticks, 0).
+inline void count_passed(uint32_t function, uint64_t spent_ticks) {
+  if (__builtin_expect(own_functions == nullptr, 0)) return count_call(function, spent_ticks, 0);
+  FunctionCell& cell = own_functions[function];
+  const auto add = [](uint64_t& word, uint64_t amount) {
+    const std::atomic_ref<uint64_t> shown(word);
+    shown.store(shown.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  };
+  add(cell.calls, 1);
+  if (spent_ticks) add(cell.ticks, spent_ticks);
+}
 
 // Where a communicator's arrivals are counted, by one thread at a time; the same cell for the same three numbers. Null: there is
 // no record, or no cell left.

@@ -21,7 +21,7 @@ constexpr SectionType section_type<PartnerCell> = SectionType::partners;
 
 template <class Entry>
 void Sums<Entry>::place(Entry* entry) {
-  uint32_t slot = hash(key_of(*entry)) >> shift_;
+  uint64_t slot = hash(key_of(*entry)) >> shift_;
   while (slots_[slot] != nullptr) slot = (slot + 1) & mask();
   slots_[slot] = entry;
 }
@@ -36,7 +36,7 @@ bool Sums<Entry>::grow_slots() {
   if (slots_) munmap(slots_, slot_count_ * sizeof(Entry*));
   slots_ = static_cast<Entry**>(memory);
   slot_count_ = wanted;
-  shift_ = 32 - uint32_t(std::countr_zero(wanted));
+  shift_ = 64 - uint32_t(std::countr_zero(wanted));
   each([this](Entry& entry) { place(&entry); });
   return true;
 }

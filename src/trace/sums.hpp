@@ -46,7 +46,7 @@ class Sums {
   // The cell of `key`, new where there was none; null: there is no room. `thread` none16: in private memory.
   Entry* find(const CellKey& key, uint16_t thread) {
     if (__builtin_expect(slots_ != nullptr, 1)) {
-      for (uint32_t slot = hash(key) >> shift_;; slot = (slot + 1) & mask()) {
+      for (uint64_t slot = hash(key) >> shift_;; slot = (slot + 1) & mask()) {
         Entry* entry = slots_[slot];
         if (entry == nullptr) break;
         if (key_of(*entry) == key) return entry;
@@ -68,18 +68,16 @@ class Sums {
   void free_scratch();
 
  private:
-  static uint32_t hash(const CellKey& key) {
-    const uint64_t mixed = (key.first ^ std::rotl(key.second * 0x9e3779b97f4a7c15u, 32)) * 0xd6e8feb86659fd93u;
-    return uint32_t(mixed >> 32);
-  }
-  uint32_t mask() const { return slot_count_ - 1; }
+  // Size and outcome come where communicators and datatypes with large numbers stand, of which there are few.
+  static uint64_t hash(const CellKey& key) { return (key.first ^ std::rotl(key.second, 26)) * 0xd6e8feb86659fd93u; }
+  uint64_t mask() const { return slot_count_ - 1; }
   __attribute__((noinline)) Entry* insert(const CellKey& key, uint16_t thread);
   bool add_section(uint16_t thread);
   bool grow_slots();
   void place(Entry* entry);
 
   Entry** slots_ = nullptr;
-  uint32_t slot_count_ = 0, shift_ = 0;  // a power of two, and 32 - its logarithm
+  uint32_t slot_count_ = 0, shift_ = 0;  // a power of two, and 64 - its logarithm
   uint32_t count_ = 0;
   uint32_t section_count_ = 0;
   SectionHeader* sections_[most_sections] = {};

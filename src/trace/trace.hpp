@@ -47,11 +47,12 @@ struct TraceHeader {
   uint64_t file_bytes;             // length of the file as far as it is in use
   char library[128];               // first line of MPI_Get_library_version, or "NCCL 2.x"
   char host[64];
-  char job[64];       // STRETTO_JOB
-  char clock[64];     // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
-  uint64_t cpus[16];  // bit i of word j: CPU 64 j + i may be used, at the end of MPI_Init; all 0: unknown
+  char job[64];               // STRETTO_JOB
+  char clock[64];             // what the ticks are: "tsc", "cntvct", "CLOCK_MONOTONIC"
+  uint64_t cpus[16];          // bit i of word j: CPU 64 j + i may be used, at the end of MPI_Init; all 0: unknown
+  uint64_t clock_cost_ticks;  // of event_cost_ticks, the two readings of the clock
 };
-static_assert(sizeof(TraceHeader) <= page_bytes && sizeof(TraceHeader) == 8 + 8 * 4 + 14 * 8 + 128 + 3 * 64 + 16 * 8);
+static_assert(sizeof(TraceHeader) <= page_bytes && sizeof(TraceHeader) == 8 + 8 * 4 + 15 * 8 + 128 + 3 * 64 + 16 * 8);
 
 enum class SectionType : uint16_t {
   function_names = 1,   // char[40]
@@ -118,9 +119,10 @@ struct ThreadEntry {
   uint64_t begin_ticks;
   uint32_t sequence;
   int32_t peer;
-  uint64_t events;  // calls seen by this thread
-  char name[16];    // pthread name
-  uint64_t padding[2];
+  uint64_t events;   // calls seen by this thread
+  char name[16];     // pthread name
+  uint64_t untimed;  // of these, those of which the clock was not read
+  uint64_t padding;
 };
 static_assert(sizeof(ThreadEntry) == 64);
 

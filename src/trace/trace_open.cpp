@@ -113,6 +113,7 @@ Status open_trace(const TraceOptions& options, const Tables& tables) {
   }
   want_events(true);
   header->event_cost_ticks = state.call_cost = measure_call_cost();
+  header->clock_cost_ticks = measure_clock_cost();
   want_events(all_iterations());
   header->file_bytes = state.file.bytes();
   write_magic(header);

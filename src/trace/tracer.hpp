@@ -49,6 +49,7 @@ struct CallFacts {
   uint8_t outcome = none8;
   uint8_t location = 0xff;
   uint8_t flags = 0;
+  bool timed = true;        // false: what it took is known of a call that counts for it (pace.hpp); it cannot become an event
   bool collective = false;  // sequence counts: in Mode::aggregate a bounded sample of these is kept as events
 };
 

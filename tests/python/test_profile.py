@@ -213,6 +213,13 @@ def test_overhead_is_calls_times_what_one_costs(tmp_path: Path) -> None:
     )
 
 
+def test_calls_that_were_not_timed_cost_no_clock(tmp_path: Path) -> None:
+    processes = world(2, nodes=2, event_cost_ns=80.0, clock_cost_ns=30.0, untimed=0.5)
+    allreduces(processes, 1.0 + np.arange(100)[:, None] * 0.01 + np.zeros((100, 2)), 1e-4)
+    overhead = profile(tmp_path, processes).overhead
+    assert overhead is not None and overhead.nanoseconds_per_call == pytest.approx(65, rel=1e-3)
+
+
 def test_many_communicators_of_one_name_share_a_label(tmp_path: Path) -> None:
     processes = world(1)
     for number in range(12):

@@ -38,7 +38,7 @@ DATATYPES = (("MPI_FLOAT", 4), ("MPI_DOUBLE", 8), ("MPI_LONG_LONG", 8), ("MPI_BY
 OPERATIONS = ("MPI_SUM", "MPI_BAND", "MPI_MAX")
 HOST, DEVICE0, MANAGED, NOWHERE = 0, 1, 14, 15
 
-HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128s")
+HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128sQ")
 EVENT = np.dtype(
     {
         "names": "begin spent function communicator sequence peer tag request sent received datatype op outcome location flags"
@@ -117,6 +117,8 @@ class Process:
     unnamed: int = 0
     untracked_requests: int = 0
     event_cost_ns: float = 50.0
+    clock_cost_ns: float = 20.0
+    untimed: float = 0.0  # share of the calls
     functions: tuple[str, ...] = FUNCTIONS
     reasons: tuple[str, ...] = REASONS
     algorithms: tuple[str, ...] = ALGORITHMS
@@ -181,7 +183,7 @@ class Process:
         ticks = [int(self.clock.ticks(end)) for end in ends]
         ns = [round(end * 1e9) + 5_000_000_000 for end in ends]
         reached = (int(self.clock.ticks(self.init)) if self.stage else 0, ticks[1] if self.stage == 2 else 0)
-        cost = round(self.event_cost_ns * 1e-9 * self.clock.rate * 1024)
+        cost, clock_cost = (round(ns * 1e-9 * self.clock.rate * 1024) for ns in (self.event_cost_ns, self.clock_cost_ns))
         counts = (self.dropped_events, self.dropped_cells, self.unnamed, self.untracked_requests, cost, file_bytes)
         texts = (
             text(self.library, 128),
@@ -192,7 +194,7 @@ class Process:
         start = (b"STRETTOT", 2, PAGE, self.mode, self.stage, self.rank, self.size, self.pid or 1000 + self.rank, self.node)
         clocks = (ticks[0], ns[0], ticks[1], ns[1], 1_800_000_000 * 10**9)
         cpus = self.cpus.to_bytes(128, "little")
-        return HEADER.pack(*start, *clocks, *reached, 512 << 20, *counts, *texts, cpus).ljust(PAGE, b"\0")
+        return HEADER.pack(*start, *clocks, *reached, 512 << 20, *counts, *texts, cpus, clock_cost).ljust(PAGE, b"\0")
 
     def sections(self) -> list[bytes]:
         rows = self.calls()
@@ -243,7 +245,11 @@ class Process:
             calls = int(((rows["thread"] == thread) & (rows["flags"] & PART == 0)).sum())
             name = "main" if thread == 0 else f"worker {thread}"
             entries.append(
-                struct.pack("<IHHQIiQ16s2Q", 5000 + thread, function, NONE16, begin, 0, -1, calls, text(name, 16), 0, 0)
+                struct.pack(
+                    "<IHHQIiQ16s2Q",
+                    *(5000 + thread, function, NONE16, begin, 0, -1, calls, text(name, 16)),
+                    *(round(self.untimed * calls), 0),
+                )
             )
         return b"".join(entries)
 

@@ -10,7 +10,7 @@ import polars as pl
 from stretto.profile.job import Job, Process, newest_ticks
 from stretto.profile.sums import LIFE
 from stretto.profile_model import TABLES, Overhead
-from stretto.trace import text
+from stretto.trace import Trace, text
 from stretto.trace_layout import STAGES
 
 
@@ -149,6 +149,14 @@ def queues(job: Job) -> tuple[pl.DataFrame, str]:
     return pl.DataFrame(table, schema=TABLES["queues"], orient="row"), "" if table and not reasons else why
 
 
+def _call_cost(trace: Trace) -> float:
+    """Ticks of a call on an average: of those that were not timed, less the readings of the clock."""
+    calls, untimed = (float(trace.threads[column].astype(float).sum()) for column in ("events", "untimed"))
+    share = min(untimed / calls, 1.0) if calls else 0.0
+    cost = trace.header.event_cost_ticks
+    return (cost - share * min(trace.header.clock_cost_ticks, cost)) / 1024
+
+
 def overhead(job: Job, cells: pl.DataFrame) -> Overhead | None:
     """What tracing cost: each call at what one cost when it was measured, at the start of its process."""
     calls: dict[tuple[int, str], int] = {}
@@ -156,7 +164,7 @@ def overhead(job: Job, cells: pl.DataFrame) -> Overhead | None:
         calls[rank, library] = count
     total, seconds = 0, 0.0
     for process in job.processes:
-        cost = process.trace.header.event_cost_ticks / 1024 * process.line.tick
+        cost = _call_cost(process.trace) * process.line.tick
         if 0 < cost < 1e-3:
             count = calls.get((process.rank, process.library), 0)
             total, seconds = total + count, seconds + count * cost

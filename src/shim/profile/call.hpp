@@ -1,6 +1,7 @@
 // One call of the program on its way, as the profile sees it.
 #pragma once
 #include "base/clock.hpp"
+#include "platform/device_memory.hpp"
 #include "shim/profile/requests.hpp"
 #include "shim/profile/status.hpp"
 #include "shim/profile/windows.hpp"
@@ -33,7 +34,7 @@ struct Call {
       : words{descriptors[index], array, language}, begin(entered), function(index) {}
   const Descriptor& d() const { return words.d; }
   bool recording() const { return trace::recording != trace::Mode::off; }
-  void add_part(trace::CallFacts& part) const {
+  void add_part(const trace::CallFacts& part) const {
     if (part.direction != trace::Direction::none || part.collective || trace::recording == trace::Mode::full)
       if (recording()) trace::add_part(part, begin, end);
   }
@@ -57,14 +58,33 @@ void completion_parts(Call& call, int code);
 void one_sided_parts(const Call& call);
 
 // Shared by the families.
-void set_peer(Call& call, int rank);                           // peer and partner; MPI_PROC_NULL and wildcards are nobody
 void draw_sequence(trace::CallFacts& facts, Communicator* c);  // this is the next collective on its communicator
 // Of a call that started or prepared one.
 void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* later = nullptr);
-uint8_t place_of(const void* buffer);  // 0..15, as in Event::location
-void set_places(Call& call, const void* send, const void* receive);
 // Where the program wants no status, MPI gets memory for one all the same: it tells the actual source, tag and length.
 void provide_statuses(Call& call, size_t count);
 uintptr_t* handle_memory(size_t count);
+
+// Peer and partner; MPI_PROC_NULL and wildcards are nobody.
+inline void set_peer(Call& call, int rank) {
+  if (__builtin_expect(rank == MPI_ANY_SOURCE, 0)) {
+    call.facts.peer = trace::any_peer;
+    call.facts.flags |= trace::any_source;
+    return;
+  }
+  if (rank < 0) return;
+  call.facts.peer = rank;
+  call.facts.partner = call.partners ? call.partners->rank(rank) : -1;
+}
+
+// 0..15, as in Event::location.
+inline uint8_t place_of(const void* buffer) {
+  if (buffer == nullptr || buffer == MPI_IN_PLACE || buffer == MPI_BOTTOM) return 15;
+  return platform::memory_place(buffer);
+}
+
+inline void set_places(Call& call, const void* send, const void* receive) {
+  call.facts.location = uint8_t(place_of(send) | place_of(receive) << 4);
+}
 
 }  // namespace stretto::shim::profile

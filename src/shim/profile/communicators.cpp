@@ -8,28 +8,22 @@
 #include <new>
 
 #include "base/clock.hpp"
-#include "shim/profile/words.hpp"
 
 namespace stretto::shim::profile {
+
+constinit thread_local RememberedCommunicator known_communicators[remembered_communicators] = {};
+constinit std::atomic<uint64_t> communicators_freed{1};
+
 namespace {
 
 constexpr size_t longest_name = 256;                       // of MPI_MAX_OBJECT_NAME, in every ABI
 constexpr const char* default_name = "MPI COMMUNICATOR ";  // what Open MPI calls those without a name
 
 int keyval = MPI_KEYVAL_INVALID;
-std::atomic<uint64_t> generation{1};  // grows whenever a communicator is freed: what threads remember of handles is then stale
-std::mutex mutex;                     // of the list and of the numbers
-std::mutex making;                    // one at a time: two for one handle must not be
-std::atomic<bool> ended{false};       // MPI is being finalized and cannot be asked any more
+std::mutex mutex;                // of the list and of the numbers
+std::mutex making;               // one at a time: two for one handle must not be
+std::atomic<bool> ended{false};  // MPI is being finalized and cannot be asked any more
 Communicator* living = nullptr;
-
-struct Remembered {
-  uintptr_t key = 0;
-  uint64_t generation = 0;
-  Communicator* communicator = nullptr;
-};
-constexpr size_t remembered_slots = 32;
-__attribute__((tls_model("initial-exec"))) thread_local Remembered remembered[remembered_slots];
 
 int keep_to_itself(MPI_Comm, int, void*, void*, void*, int* copied) {
   *copied = 0;
@@ -55,7 +49,7 @@ void note_freed(Communicator* communicator) {
 }
 
 int freed(MPI_Comm, int, void* attribute, void*) {
-  generation.fetch_add(1, std::memory_order_acq_rel);
+  communicators_freed.fetch_add(1, std::memory_order_acq_rel);
   auto* communicator = static_cast<Communicator*>(attribute);
   if (!ended.load(std::memory_order_acquire)) note_freed(communicator);
   unlink(communicator);
@@ -199,11 +193,9 @@ bool prepare_communicators() {
   return true;
 }
 
-Communicator* communicator_of(MPI_Comm comm) {
+Communicator* look_up_communicator(MPI_Comm comm, RememberedCommunicator& slot) {
   const uintptr_t key = key_of(comm);
-  const uint64_t now = generation.load(std::memory_order_acquire);
-  Remembered& slot = remembered[(key ^ (key >> 8u)) % remembered_slots];
-  if (__builtin_expect(slot.key == key && slot.generation == now, 1)) return slot.communicator;
+  const uint64_t now = communicators_freed.load(std::memory_order_acquire);
   if (key == 0 || comm == comm_null() || keyval == MPI_KEYVAL_INVALID) return nullptr;
   Communicator* found = attached_or_made(comm, Origin{}, nullptr);
   if (found) slot = {key, now, found};

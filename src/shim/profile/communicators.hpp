@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "shim/profile/groups.hpp"
+#include "shim/profile/words.hpp"
 #include "trace/tracer.hpp"
 
 namespace stretto::shim::profile {
@@ -35,8 +36,25 @@ struct Communicator {
 // After MPI_Init; false: MPI gives no attribute key, and no communicator will be known.
 bool prepare_communicators();
 
+// What a thread remembers of handles: valid while no communicator has been freed since.
+struct RememberedCommunicator {
+  uintptr_t key = 0;
+  uint64_t generation = 0;
+  Communicator* communicator = nullptr;
+};
+inline constexpr size_t remembered_communicators = 32;
+extern constinit thread_local RememberedCommunicator known_communicators[remembered_communicators];
+extern constinit std::atomic<uint64_t> communicators_freed;  // and one more
+
+Communicator* look_up_communicator(MPI_Comm comm, RememberedCommunicator& slot);
+
 // Null: not one, or nothing can be said of it.
-Communicator* communicator_of(MPI_Comm comm);
+inline Communicator* communicator_of(MPI_Comm comm) {
+  const uintptr_t key = key_of(comm);
+  RememberedCommunicator& slot = known_communicators[(key ^ (key >> 8u)) % remembered_communicators];
+  const bool is_known = slot.key == key && slot.generation == communicators_freed.load(std::memory_order_acquire);
+  return __builtin_expect(is_known, 1) ? slot.communicator : look_up_communicator(comm, slot);
+}
 
 void hold(Communicator* communicator);
 void let_go(Communicator* communicator);

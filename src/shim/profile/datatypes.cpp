@@ -8,10 +8,12 @@
 #include "shim/handles.hpp"
 #include "shim/named_types.hpp"
 #include "shim/process.hpp"
-#include "shim/profile/words.hpp"
 #include "trace/tracer.hpp"
 
 namespace stretto::shim::profile {
+
+constinit thread_local RememberedType known_types[remembered_types] = {};
+
 namespace {
 
 constexpr size_t longest_name = 256;
@@ -59,17 +61,6 @@ uint16_t index_of(MPI_Datatype type, uint64_t size, uint64_t extent) {
   return enter(entry);
 }
 
-// What this thread remembers of handles. A derived type may be freed and its handle used again: then size or extent differ, or
-// nobody can tell the difference.
-struct Remembered {
-  uintptr_t key = 0;
-  bool named = false;
-  uint64_t size = 0, extent = 0;
-  uint16_t index = 0;
-};
-constexpr size_t remembered_slots = 32;
-__attribute__((tls_model("initial-exec"))) thread_local Remembered remembered[remembered_slots];
-
 bool measure(MPI_Datatype type, uint64_t* size, uint64_t* extent) {
   MPI_Count bytes = 0, low = 0, span = 0;
   if (!large.size || !large.extent) return false;
@@ -77,17 +68,6 @@ bool measure(MPI_Datatype type, uint64_t* size, uint64_t* extent) {
   *size = bytes > 0 ? uint64_t(bytes) : 0;
   *extent = uint64_t(span);
   return true;
-}
-
-TypeInfo look_up(MPI_Datatype type, Remembered& slot) {
-  const uintptr_t key = key_of(type);
-  TypeFacts facts;
-  Remembered found{key, named_type(type, &facts), facts.size, facts.extent, trace::none16};
-  if (!found.named && (key == null_type || key == 0 || !measure(type, &found.size, &found.extent))) return {};
-  if (slot.key == key && slot.size == found.size && slot.extent == found.extent) return {slot.size, slot.index};
-  found.index = index_of(type, found.size, found.extent);
-  slot = found;
-  return {found.size, found.index};
 }
 
 struct Operation {
@@ -107,11 +87,15 @@ void add_operation(const char* name) {
 
 }  // namespace
 
-TypeInfo type_info(MPI_Datatype type) {
+TypeInfo look_up_type(MPI_Datatype type, RememberedType& slot) {
   const uintptr_t key = key_of(type);
-  Remembered& slot = remembered[(key ^ (key >> 7u) ^ (key >> 14u)) % remembered_slots];
-  if (__builtin_expect(slot.key == key && slot.named, 1)) return {slot.size, slot.index};
-  return look_up(type, slot);
+  TypeFacts facts;
+  RememberedType found{key, named_type(type, &facts), facts.size, facts.extent, trace::none16};
+  if (!found.named && (key == null_type || key == 0 || !measure(type, &found.size, &found.extent))) return {};
+  if (slot.key == key && slot.size == found.size && slot.extent == found.extent) return {slot.size, slot.index};
+  found.index = index_of(type, found.size, found.extent);
+  slot = found;
+  return {found.size, found.index};
 }
 
 uint8_t operation_index(MPI_Op op) {

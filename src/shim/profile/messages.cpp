@@ -239,8 +239,7 @@ void message_parts(const Call& call) {
   if (call.d().shape == Shape::startall) return startall_parts(call);
   if (!call.has_second || call.d().way != Way::does) return;
   if (call.second.direction == Direction::none && !call.second.collective) return;
-  trace::CallFacts part = call.second;
-  call.add_part(part);
+  call.add_part(call.second);
 }
 
 }  // namespace stretto::shim::profile

@@ -9,6 +9,7 @@ namespace stretto::shim::profile {
 
 constinit bool watching = false;
 constinit thread_local bool inside = false;
+constinit thread_local uint64_t last_reading = 0;
 
 namespace {
 
@@ -118,17 +119,6 @@ void leave_call(Call& call, int code) {
   if (family == Family::one_sided) one_sided_parts(call);
 }
 
-void set_peer(Call& call, int rank) {
-  if (rank == MPI_ANY_SOURCE) {
-    call.facts.peer = trace::any_peer;
-    call.facts.flags |= trace::any_source;
-    return;
-  }
-  if (rank < 0) return;
-  call.facts.peer = rank;
-  call.facts.partner = call.partners ? call.partners->rank(rank) : -1;
-}
-
 void draw_sequence(trace::CallFacts& facts, Communicator* c) {
   if (several_threads) {
     facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);
@@ -146,10 +136,14 @@ void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* 
   static const uintptr_t null = predefined_value("MPI_REQUEST_NULL");
   if (handle == null || handle == 0) return;
   const trace::CallFacts& receive = call.has_second ? call.second : call.facts;
-  Tracked request;
-  request.persistent = call.d().way == Way::prepares;
-  if (!request.persistent) request.number = draw_request_number();
-  call.facts.request = uint32_t(request.number);
+  const bool persistent = call.d().way == Way::prepares;
+  const uint64_t number = persistent ? 0 : draw_request_number();
+  call.facts.request = uint32_t(number);
+  Tracked* const tracked = begin_tracking(handle);
+  if (!tracked) return;
+  Tracked& request = *tracked;
+  request.number = number;
+  request.persistent = persistent;
   request.sent = call.facts.sent;
   request.received = receive.received;
   request.partners = call.partners;
@@ -167,8 +161,8 @@ void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* 
   request.receives = receives;
   request.sends = sends;
   request.silent = call.d().partition >= 0 || (call.has_second && !tells_of_isendrecv);
-  if (request.persistent && is_collective(call.d().shape) && call.communicator) hold(request.communicator = call.communicator);
-  track(handle, request);
+  if (persistent && is_collective(call.d().shape) && call.communicator) hold(request.communicator = call.communicator);
+  end_tracking(handle);
 }
 
 namespace {

@@ -1,7 +1,9 @@
 // The profile: what the wrappers tell the tracer (trace/tracer.hpp) while STRETTO_PROFILE is aggregate or full.
 #pragma once
 #include "base/settings.hpp"
+#include "shim/persistent.hpp"
 #include "shim/profile/call.hpp"
+#include "trace/call_clock.hpp"
 
 namespace stretto::shim::profile {
 
@@ -14,6 +16,19 @@ extern constinit thread_local bool inside;
 
 inline bool watches() {
   return __builtin_expect(watching, 0) && !inside;
+}
+
+// When the last call of this thread began that was timed.
+extern constinit thread_local uint64_t last_reading;
+
+// How calls of this function are timed: each one where it becomes an event.
+inline trace::Clocking clocking(uint32_t index) {
+  if (trace::recording == trace::Mode::full || concerns_persistent(index)) return trace::Clocking::every_call;
+  if (is_local(index)) return trace::Clocking::never_waits;
+  const Shape shape = descriptors[index].shape;
+  const bool is_message = shape >= Shape::send && shape < Shape::start;
+  return is_message || (shape >= Shape::wait && shape <= Shape::wait_some) ? trace::Clocking::may_wait
+                                                                           : trace::Clocking::every_call;
 }
 
 // Around one call. `words` are those of C, one more than the function has parameters.

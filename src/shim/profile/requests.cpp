@@ -146,16 +146,25 @@ void prepare_requests() {
   shared_empty = reinterpret_cast<uintptr_t>(library().find_data("ompi_request_empty"));
 }
 
-void track(uintptr_t handle, const Tracked& request) {
+Tracked* begin_tracking(uintptr_t handle) {
   const uint64_t hash = hash_of(handle);
   Shard& shard = shard_of(hash);
-  const std::lock_guard<SpinLock> lock(shard.lock);
-  if (!is_shared(handle)) drop_older(shard, bucket_of(shard, hash), handle);
-  Node* node = new_node(shard);
-  if (!node) return count_untracked();
+  shard.lock.lock();
   Node** bucket = bucket_of(shard, hash);
-  *node = {*bucket, handle, request};
+  if (*bucket && !is_shared(handle)) drop_older(shard, bucket, handle);
+  Node* node = new_node(shard);
+  if (!node) {
+    shard.lock.unlock();
+    count_untracked();
+    return nullptr;
+  }
+  *node = {*bucket, handle, {}};
   *bucket = node;
+  return &node->request;
+}
+
+void end_tracking(uintptr_t handle) {
+  shard_of(hash_of(handle)).lock.unlock();
 }
 
 bool look_up(uintptr_t handle, const void* variable, uint64_t newest, Tracked* found) {

@@ -37,8 +37,11 @@ uint64_t draw_request_number();
 
 void prepare_requests();
 
-// A request with this handle was made. Takes over what it points to.
-void track(uintptr_t handle, const Tracked& request);
+// A request with this handle was made. What is known of it is written where it is kept, until end_tracking(), which must follow
+// soon: a copy of words that were just stored one by one would wait for the store buffer. What it points to is taken over. Null:
+// there is no room.
+Tracked* begin_tracking(uintptr_t handle);
+void end_tracking(uintptr_t handle);
 
 // What is known of it; number 0 in the result and false: nothing. `variable` tells requests apart to which MPI gives one handle.
 bool look_up(uintptr_t handle, const void* variable, uint64_t newest, Tracked* found);

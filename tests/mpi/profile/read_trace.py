@@ -45,7 +45,8 @@ THREAD = np.dtype(
         ("peer", "<i4"),
         ("events", "<u8"),
         ("name", "S16"),
-        ("padding", "<u8", 2),
+        ("untimed", "<u8"),
+        ("padding", "<u8"),
     ]
 )
 CLOCK = np.dtype([("ticks", "<u8"), ("reference_ns", "<u8"), ("error_ns", "<u8"), ("via", "<i4"), ("at", "<u4")])

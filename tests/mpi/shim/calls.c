@@ -27,6 +27,19 @@ static void collectives(int rank, int size) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* So often that only some of the calls are timed. */
+static void many_times(void) {
+  double mine = 1, sum;
+  for (int i = 0; i < 1000; ++i) {
+    int flag = 1;
+    MPI_Iprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    sum = 0;
+    MPI_Exscan(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    MPI_Scan(&mine, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_SELF);
+    if (!flag || sum != 1) printf("wrong Iprobe or Scan %d %f\n", flag, sum);
+  }
+}
+
 int main(int argc, char** argv) {
   int rank, size;
   MPI_Comm copy;
@@ -35,12 +48,14 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   point_to_point(rank, size);
   collectives(rank, size);
+  many_times();
   MPI_Comm_dup(MPI_COMM_WORLD, &copy);
   MPI_Comm_free(&copy);
   MPI_Finalize();
   if (rank == 0) {
     printf("MPI_Init 1\nMPI_Irecv 1\nMPI_Isend 1\nMPI_Waitall 1\nMPI_Allreduce 3\nMPI_Bcast 1\nMPI_Reduce 1\nMPI_Ibarrier 1\n");
     printf("MPI_Wait 1\nMPI_Barrier 1\nMPI_Comm_dup 1\nMPI_Comm_free 1\nMPI_Finalize 1\n");
+    printf("MPI_Iprobe 1000\nMPI_Exscan 1000\nMPI_Scan 1000\n");
   }
   return 0;
 }

@@ -118,7 +118,7 @@ TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
                 all.emplace_back([&] {
                   count_call(1, 1, 1);  // has its block before the others end
                   start.arrive_and_wait();
-                  for (int i = 1; i < calls; ++i) count_call(1, 1, 1);
+                  for (int i = 1; i < calls; ++i) count_call(1, 1, 1), count_passed(0, i % 2 ? 4 : 0);
                 });
               }
               for (std::thread& thread : all) thread.join();
@@ -127,6 +127,8 @@ TEST(Recorder, KeepsEveryCountOfMoreThreadsThanBlocks) {
   const Reader record = only_record(folder);
   EXPECT_EQ(record.total(record.calls(1)), uint64_t(threads) * calls);
   EXPECT_EQ(record.total(record.bytes(1)), uint64_t(threads) * calls);
+  EXPECT_EQ(record.total(record.calls(0)), uint64_t(threads) * (calls - 1));
+  EXPECT_EQ(record.total(record.ticks(0)), uint64_t(threads) * calls / 2 * 4);
   EXPECT_EQ(record.word(0, record.calls(1)), uint64_t(calls));
   EXPECT_EQ(record.word(thread_blocks - 1, record.calls(1)), uint64_t(threads - int(thread_blocks) + 1) * calls);
   EXPECT_EQ(record.header.blocks_used, thread_blocks);

@@ -232,6 +232,7 @@ void fix_header(TraceHeader& h) {
   h.start_realtime_ns = 1'700'000'000'000'000'000;
   h.init_ticks = start - 500;
   h.event_cost_ticks = 100 * 1024;
+  h.clock_cost_ticks = 0;  // as where it was not yet told
   if (h.stage == 0) h.stage = uint32_t(Stage::initialised);
   if (h.library[0] == '\0') strcpy(h.library, "Example MPI 1.0");
   memset(h.host, 0, sizeof h.host);

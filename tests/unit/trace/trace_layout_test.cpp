@@ -91,7 +91,8 @@ TEST(TraceLayout, HeaderIsAsDocumented) {
                          FIELD(T, host),
                          FIELD(T, job),
                          FIELD(T, clock),
-                         FIELD(T, cpus)});
+                         FIELD(T, cpus),
+                         FIELD(T, clock_cost_ticks)});
 }
 
 TEST(TraceLayout, SectionHeaderIsAsDocumented) {
@@ -108,8 +109,9 @@ TEST(TraceLayout, TableEntriesAreAsDocumented) {
               {FIELD(C, identity), FIELD(C, parent), FIELD(C, created_ticks), FIELD(C, freed_ticks), FIELD(C, size),
                FIELD(C, rank), FIELD(C, remote_size), FIELD(C, nodes), FIELD(C, first_member), FIELD(C, name)});
   using T = ThreadEntry;
-  expect_rows("ThreadEntry", {FIELD(T, tid), FIELD(T, function), FIELD(T, communicator), FIELD(T, begin_ticks),
-                              FIELD(T, sequence), FIELD(T, peer), FIELD(T, events), FIELD(T, name), FIELD(T, padding)});
+  expect_rows("ThreadEntry",
+              {FIELD(T, tid), FIELD(T, function), FIELD(T, communicator), FIELD(T, begin_ticks), FIELD(T, sequence),
+               FIELD(T, peer), FIELD(T, events), FIELD(T, name), FIELD(T, untimed), FIELD(T, padding)});
   using K = ClockEntry;
   expect_rows("ClockEntry", {FIELD(K, ticks), FIELD(K, reference_ns), FIELD(K, error_ns), FIELD(K, via), FIELD(K, at)});
   using Q = QueueEntry;
