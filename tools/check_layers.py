@@ -154,8 +154,8 @@ def cpp_functions(text: str) -> Iterator[tuple[int, int]]:
     begin, signature = 0, ""
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"[\w~:*&<]", line) and not line.startswith(("namespace", "using", "extern")):
-            signature = line
-        if line.endswith("{") and not begin and re.match(r"[\w ~:*&<,>(]", line) and "(" in signature + line:
+            signature = "" if line.startswith(("class", "struct")) else line
+        if line.endswith("{") and not begin and signature and re.match(r"[\w ~:*&<,>(]", line) and "(" in signature + line:
             begin = 0 if line.startswith(("namespace", "extern")) else number
         elif line == "}" and begin:
             yield begin, number - begin + 1
