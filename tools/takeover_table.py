@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SOURCE = Path("bench/results/amd-epyc-turin-2core/collectives-quick.json")
+SOURCE = Path("bench/results/intel-xeon-2core/collectives-quick.json")
 TARGET = Path("python/stretto/data/takeover.json")
 
 
