@@ -18,9 +18,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "collective")]
 
+import run  # noqa: E402
+
 import launchers  # noqa: E402
 import machine  # noqa: E402
-import run  # noqa: E402
 from runs import Json  # noqa: E402
 
 WAYS = {

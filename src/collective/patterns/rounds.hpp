@@ -23,9 +23,9 @@ struct Range {
 // Part i of `range` in `parts` parts as equal as whole `grain`s of elements allow.
 Range part_of(const Range& range, int i, int parts, size_t grain);
 
-// In what pieces a message of so many bytes is written to a cell and read from it: small enough that the last one's second copy is
-// short, large enough that announcing it costs little. Those of long messages are larger than a first-level cache: a line that has left
-// its writer's comes to a reader much sooner (2 ranks, bcast of 128 KiB: 18 us instead of 25).
+// In what pieces a message of so many bytes is written to a cell and read from it: small enough that the last one's second copy
+// is short, large enough that announcing it costs little. Those of long messages are larger than a first-level cache: a line that
+// has left its writer's comes to a reader much sooner (2 ranks, bcast of 128 KiB: 18 us instead of 25).
 constexpr size_t staged_piece(size_t bytes) {
   constexpr size_t least = 8 << 10, large = 64 << 10;
   return bytes < large ? std::max(bytes / 4, least) : large;
