@@ -36,7 +36,7 @@ void list_blocks(const Reduction& r, int ranks, size_t element, Piece* blocks) {
   for (int i = 0; i < ranks; next += blocks[i++].bytes) blocks[i] = {next, size_t(r.count(i)) * element};
 }
 
-bool run(const Entry& entry, const Reduction& r, const Layout& layout, UserReduction* user, Request& request, Call& call) {
+bool run(const Entry& entry, const Reduction& r, const Layout& layout, UserReduction* user, Request request, Call& call) {
   PieceList list;
   Piece* blocks = list.of(entry.size());
   if (blocks == nullptr) return take_part_without_memory(entry, request, r.comm, call);
@@ -52,7 +52,7 @@ bool run(const Entry& entry, const Reduction& r, const Layout& layout, UserReduc
   return true;
 }
 
-bool run_scattered(const Entry& entry, const Reduction& r, Request& request, Call& call) {
+bool run_scattered(const Entry& entry, const Reduction& r, Request request, Call& call) {
   Layout layout;
   Reason reason;
   if (!count_all(r, entry.size(), &request.count) || !describe_operands(r.type, r.op, &layout, &request, &reason))
