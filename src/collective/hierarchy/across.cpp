@@ -60,7 +60,7 @@ class Parts {
   int node() const { return cluster_.place.node; }
   size_t own_bytes() const { return own_.size() * request_.element; }
   Range part(size_t n, int i) const {
-    size_t grain = cache_line % request_.element == 0 ? cache_line / request_.element : 1;
+    const size_t grain = line_grain(request_.element);
     return part_of({0, n}, i, nodes(), grain);
   }
 

@@ -30,7 +30,7 @@ class Parts {
  public:
   void cut(const Request& request, int nodes, const Attendance::Answer& answer) {
     const int owners = nodes - answer.count();
-    const size_t grain = cache_line % request.element == 0 ? cache_line / request.element : 1;
+    const size_t grain = line_grain(request.element);
     const size_t longest = (request.count + size_t(owners) - 1) / size_t(owners) + grain;
     slice_ = std::clamp<size_t>(longest * request.element / 32, 64 << 10, 1 << 20) / request.element;
     slice_ = std::max({slice_, longest / most_slices + 1, size_t(1)});

@@ -36,9 +36,7 @@ class DirectReduction {
   }
 
  private:
-  Range slice(int owner) const {
-    return part_of({0, request_.count}, owner, team_.size, std::max<size_t>(64 / request_.element, 1));
-  }
+  Range slice(int owner) const { return part_of({0, request_.count}, owner, team_.size, line_grain(request_.element)); }
   size_t at(const Range& range) const { return range.begin * request_.element; }
   size_t bytes(const Range& range) const { return range.size() * request_.element; }
   const char* input(size_t position) const { return static_cast<const char*>(request_.input) + position; }

@@ -17,7 +17,7 @@ class DomainReduction {
         consumer_(consumes(consumers, request, team.rank)),
         home_(domains_.of(team.rank)),
         place_(domains_.index(team.rank)),
-        grain_(cache_line % request.element == 0 ? cache_line / request.element : 1) {}
+        grain_(line_grain(request.element)) {}
 
   // Four rounds are on their way at once, one in each step: as many as there are cells.
   Status run() {

@@ -33,9 +33,7 @@ class DirectPrefix {
 
  private:
   int inputs_of(int r) const { return collective::inputs_of(r, prefix_); }
-  Range slice(int owner) const {
-    return part_of({0, request_.count}, owner, team_.size, std::max<size_t>(cache_line / request_.element, 1));
-  }
+  Range slice(int owner) const { return part_of({0, request_.count}, owner, team_.size, line_grain(request_.element)); }
   size_t at(const Range& range) const { return range.begin * request_.element; }
   size_t bytes(const Range& range) const { return range.size() * request_.element; }
   bool is_read(int r) const { return r < inputs_of(team_.size - 1); }

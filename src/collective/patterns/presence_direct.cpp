@@ -51,7 +51,7 @@ class DirectPresence {
   }
 
   Range slice(uint32_t i) const {
-    return part_of({0, request_.count}, int(i), int(epoch_.slices()), std::max<size_t>(cache_line / request_.element, 1));
+    return part_of({0, request_.count}, int(i), int(epoch_.slices()), line_grain(request_.element));
   }
   size_t at(const Range& range) const { return range.begin * request_.element; }
   size_t bytes(const Range& range) const { return range.size() * request_.element; }

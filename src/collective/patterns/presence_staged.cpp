@@ -26,8 +26,7 @@ class Homes {
   // Of the vector, in elements. Parts begin on cache lines where elements allow.
   Range slice(uint32_t i, int home) const {
     const Range range = rounds_.range(i);
-    if (!by_block())
-      return part_of(range, home, team_.size, cache_line % request_.element == 0 ? cache_line / request_.element : 1);
+    if (!by_block()) return part_of(range, home, team_.size, line_grain(request_.element));
     const size_t first = begin_of(home), count = count_of(home);
     return {first + std::min(range.begin, count), first + std::min(range.end, count)};
   }

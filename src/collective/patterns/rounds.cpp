@@ -12,7 +12,7 @@ Rounds::Rounds(Team& team, const Request& request, size_t per_round, size_t room
     : team_(team),
       element_(request.element),
       total_(request.count),
-      grain_(cache_line % request.element == 0 ? cache_line / request.element : 1),
+      grain_(line_grain(request.element)),
       room_(std::max(room, request.element)) {
   size_t cell = team.staged->cell_bytes();
   if (per_round == 0 || per_round > cell) per_round = cell;

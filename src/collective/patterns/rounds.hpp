@@ -20,6 +20,11 @@ struct Range {
   size_t size() const { return end - begin; }
 };
 
+// So many elements fill cache lines; 1 where they do not.
+constexpr size_t line_grain(size_t element) {
+  return cache_line % element == 0 ? cache_line / element : 1;
+}
+
 // Part i of `range` in `parts` parts as equal as whole `grain`s of elements allow.
 Range part_of(const Range& range, int i, int parts, size_t grain);
 
