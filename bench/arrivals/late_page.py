@@ -7,7 +7,7 @@ import late_goals
 import machine
 from kept import Kept
 from lateness import BALANCED, PAPER, Cell, Key, Variant, merge
-from report import cut_off, versions_of
+from report import cut_off, document_of, page_head, page_notes, versions_of
 from runs import Json
 from stretto.benchmark import pictures
 from stretto.benchmark.model import Point, Results
@@ -80,33 +80,17 @@ def training_table(training: dict[str, Json]) -> str:
 def make(kept: Kept, of: str = "median_us") -> tuple[str, Json]:
     """The Markdown page and the JSON document. `of`: lateness.Cell.of."""
     cells = merge(kept.runs, of)
-    verdicts, described, titles = late_goals.judge(cells), machine.describe(), versions_of(kept.runs)
+    verdicts, titles = late_goals.judge(cells), versions_of(kept.runs)
     notes = [*kept.failures, *cut_off(kept.runs)]
-    commands = list(dict.fromkeys(kept.commands))
-    page = ["# Collectives to which ranks come apart, on one node", ""]
-    page += [f"- {key}: {value}" for key, value in described.items()]
-    page += [
-        *(f"- command: `{command}`" for command in commands),
-        "",
-        METHOD.format(repeats=kept.repeats(), of="median" if of == "median_us" else "10th percentile"),
-    ]
+    method = METHOD.format(repeats=kept.repeats(), of="median" if of == "median_us" else "10th percentile")
+    page = page_head("Collectives to which ranks come apart, on one node", kept, method)
     page += ["## Goals", "", goals.markdown(verdicts), "## Where a goal is missed, the worst first", "", _missed(cells)]
     page += ["## Times", "", tables(cells, titles)]
     if kept.others:
         page += ["## Training with ranks that come late", "", "examples/stragglers.py.", "", training_table(kept.others)]
-    if notes:
-        page += ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""]
-    document = {
-        "machine": described,
-        "command": "; ".join(commands),
-        "versions": titles,
-        "repeats": kept.repeats(),
-        "goals": [verdict.as_json() for verdict in verdicts],
-        "cells": [cell.as_json() for cell in cells],
-        "training": kept.others,
-        "notes": notes,
-    }
-    return "\n".join(page), document
+    page += page_notes(notes)
+    found = [cell.as_json() for cell in cells]
+    return "\n".join(page), document_of(kept, verdicts, notes, cells=found, training=kept.others)
 
 
 def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: str) -> list[Point]:

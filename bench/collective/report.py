@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import goals
 import machine
@@ -45,17 +46,38 @@ in the same run); shares of it are medians over the repeats.
 """
 
 
+def page_head(title: str, kept: Kept, method: str) -> list[str]:
+    """How a page begins: where it was measured, how, and by which commands."""
+    commands = dict.fromkeys(kept.commands)
+    lines = [f"# {title}", "", *(f"- {key}: {value}" for key, value in machine.describe().items())]
+    return [*lines, *(f"- command: `{command}`" for command in commands), "", method]
+
+
+def page_notes(notes: list[str]) -> list[str]:
+    return ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""] if notes else []
+
+
+def document_of(kept: Kept, verdicts: list[goals.Verdict], notes: list[str], **results: Any) -> Json:
+    return {
+        "machine": machine.describe(),
+        "command": "; ".join(dict.fromkeys(kept.commands)),
+        "versions": versions_of(kept.runs),
+        "repeats": kept.repeats(),
+        "goals": [verdict.as_json() for verdict in verdicts],
+        **results,
+        "notes": notes,
+    }
+
+
 def make(kept: Kept) -> tuple[str, Json]:
     """The Markdown page and the JSON document."""
     apart = distances(kept.runs)
     cells = tables.merge(kept.runs, apart)
     verdicts = goals.judge(cells, kept.declining) if any(run.stretto for run in kept.runs) else []
-    described, versions = machine.describe(), versions_of(kept.runs)
+    versions = versions_of(kept.runs)
     notes = [*kept.failures, *cut_off(kept.runs), *_moved(kept.runs, apart)]
-    commands = list(dict.fromkeys(kept.commands))
-    page = ["# Collectives on one node" if verdicts else "# The peers' collectives on one node", ""]
-    page += [f"- {key}: {value}" for key, value in described.items()]
-    page += [*(f"- command: `{command}`" for command in commands), "", METHOD.format(repeats=kept.repeats())]
+    title = "Collectives on one node" if verdicts else "The peers' collectives on one node"
+    page = page_head(title, kept, METHOD.format(repeats=kept.repeats()))
     if verdicts:
         page += ["## Goals", "", goals.markdown(verdicts)]
         page += [
@@ -68,20 +90,9 @@ def make(kept: Kept) -> tuple[str, Json]:
     page += ["## Times", "", tables.markdown(cells, versions)]
     if kept.declining:
         page += ["## What loaded but declining costs", "", declining_table(kept.declining)]
-    page += ["## Settings that were best", "", _settings_used(cells, versions)]
-    if notes:
-        page += ["## What failed or does not count", "", *[f"- {line}" for line in notes], ""]
-    document = {
-        "machine": described,
-        "command": "; ".join(commands),
-        "versions": versions,
-        "repeats": kept.repeats(),
-        "goals": [verdict.as_json() for verdict in verdicts],
-        "cells": [cell.as_json() for cell in cells],
-        "declining": kept.declining,
-        "notes": notes,
-    }
-    return "\n".join(page), document
+    page += ["## Settings that were best", "", _settings_used(cells, versions), *page_notes(notes)]
+    found = [cell.as_json() for cell in cells]
+    return "\n".join(page), document_of(kept, verdicts, notes, cells=found, declining=kept.declining)
 
 
 def cut_off(runs: list[Run]) -> list[str]:
