@@ -210,7 +210,7 @@ def names_source(functions: list[Function]) -> list[str]:
 
 
 def hook_call(function: Function, arguments: list[str]) -> str:
-    return f"[&](Call& call) {{ return {function.marks['taken']}({', '.join([*arguments, 'call'])}); }}"
+    return f"[=](Call& call) {{ return {function.marks['taken']}({', '.join([*arguments, 'call'])}); }}"
 
 
 def start_call(function: Function, starter: str, arguments: list[str], request: str) -> str:

@@ -41,12 +41,13 @@ typedef struct {
   const char* collective; /* "allreduce" */
   unsigned long long bytes;
   int ranks;
-  int crowded; /* ranks outnumber the CPUs allowed to them */
-  int arena;   /* every rank has mapped the arenas of all */
+  int crowded;         /* ranks outnumber the CPUs allowed to them */
+  int arena;           /* every rank has mapped the arenas of all */
+  const char* library; /* the MPI: "openmpi", "mpich", "intelmpi" or "other"; null: other */
 } stretto_question;
 
 /* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line; -1:
- * there is no such collective. */
+ * there is no such collective or library. */
 int stretto_explain(const char* rules, const stretto_question* question, const char** algorithm, int* line);
 
 #ifdef __cplusplus

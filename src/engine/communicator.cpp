@@ -137,8 +137,11 @@ const select::Selection& Communicator::select(const Request& request) {
   auto& last = last_[int(request.kind)];
   if (last.bytes == request.bytes()) return last.selection;
   last.bytes = request.bytes();
-  last.selection = select::choose(*rules_, {request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel,
-                                            job_->arenas().shared(), team_->domains.count()});
+  select::Facts facts{request.kind, request.bytes(), team_->size, job_->crowded(), policy_->travel};
+  facts.arena = job_->arenas().shared();
+  facts.domains = team_->domains.count();
+  facts.library = policy_->library;
+  last.selection = select::choose(*rules_, facts);
   return last.selection;
 }
 

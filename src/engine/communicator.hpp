@@ -25,6 +25,7 @@ struct Host {
 struct Policy {
   const select::Rules* rules = nullptr;
   select::Travel travel = select::Travel::by_rules;
+  select::Library library = select::Library::other;
   const char* wait = "auto";
   const char* fault = "";
   int readers = 0;             // most that read one buffer at a time by copying; 0: any number
@@ -85,6 +86,9 @@ class Communicator {
 
   // From now on it declines every other `calls` calls, for MPI to take its turn. The same on all ranks.
   void take_turns_with_mpi(uint32_t calls) { turns_ = Turns(calls, uint32_t(size_)); }
+
+  // Whether MPI does such a request whatever else may be said of it. (Where several nodes take part it is not known yet.)
+  bool leaves_to_mpi(const collective::Request& request) { return !across_ && select(request).algorithm < 0; }
 
   // Both steps.
   //

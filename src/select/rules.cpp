@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -57,6 +58,13 @@ bool parse_kind(string_view word, Kind* kind) {
   return false;
 }
 
+bool parse_library(string_view name, Rule* rule) {
+  Library library;
+  if (!library_named(name.data(), name.size(), &library)) return false;
+  rule->library = int8_t(library);
+  return true;
+}
+
 bool parse_algorithm(string_view word, Rule* rule) {
   if (word == "mpi") return rule->algorithm = -1, true;
   bool across = rule->nodes.from > 1;
@@ -78,6 +86,7 @@ bool parse_condition(string_view word, Rule* rule) {
   if (key == "ranks") return parse_interval(value, &rule->ranks);
   if (key == "domains") return parse_interval(value, &rule->domains);
   if (key == "nodes") return parse_interval(value, &rule->nodes);
+  if (key == "library") return parse_library(value, rule);
   if (value != "yes" && value != "no") return false;
   if (key == "crowded") return rule->crowded = value == "yes", true;
   if (key == "arena") return rule->arena = value == "yes", true;
@@ -124,6 +133,21 @@ uint64_t hash(const char* text, size_t length) {
 }
 
 }  // namespace
+
+Library library_of(const char* version) {
+  const string_view words(version ? version : "");
+  if (words.starts_with("Open MPI")) return Library::openmpi;
+  if (words.starts_with("MPICH Version")) return Library::mpich;
+  if (words.starts_with("Intel(R) MPI")) return Library::intelmpi;
+  return Library::other;
+}
+
+bool library_named(const char* name, size_t length, Library* library) {
+  constexpr string_view names[] = {"other", "openmpi", "mpich", "intelmpi"};
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (string_view(name, length) == names[i]) return *library = Library(i), true;
+  return false;
+}
 
 Status parse_rules(const char* text, size_t length, Rules* rules) {
   *rules = {};
@@ -204,24 +228,32 @@ const char* default_rules() {
          "gather                           staged\n"
          "scatter    bytes=..1K            flat\n"
          "scatter    bytes=16K.. arena=yes crowded=no  direct\n"
+         "scatter    library=mpich         staged\n"
          "scatter    bytes=512K.. crowded=yes  mpi\n"
          "scatter                          staged\n"
          "allgather  bytes=..1K            flat\n"
          "allgather  bytes=16K.. arena=yes crowded=no  direct\n"
+         "allgather  library=mpich         staged\n"
          "allgather  bytes=512K.. crowded=yes  mpi\n"
          "allgather                        staged\n"
          "alltoall   bytes=..1K            flat\n"
          "alltoall   bytes=16K.. arena=yes crowded=no  direct\n"
+         "alltoall   library=mpich         staged\n"
          "alltoall   bytes=128K.. crowded=yes  mpi\n"
          "alltoall                         staged\n"
+         "gatherv    library=mpich         staged\n"
          "gatherv                          mpi\n"
+         "scatterv   library=mpich         staged\n"
          "scatterv                         mpi\n"
          "allgatherv bytes=..1K            flat\n"
          "allgatherv bytes=16K.. arena=yes crowded=no  direct\n"
+         "allgatherv library=mpich         staged\n"
          "allgatherv bytes=512K.. crowded=yes  mpi\n"
          "allgatherv                       staged\n"
+         "alltoallv  library=mpich         staged\n"
          "alltoallv  crowded=yes           mpi\n"
          "alltoallv                        staged\n"
+         "alltoallw  library=mpich         staged\n"
          "alltoallw  crowded=yes           mpi\n"
          "alltoallw                        staged\n"
          "reduce_scatter bytes=..1072      flat\n"
@@ -230,10 +262,12 @@ const char* default_rules() {
          "reduce_scatter_block bytes=..1072  flat\n"
          "reduce_scatter_block bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce_scatter_block             staged\n"
+         "scan       bytes=..64 library=mpich  flat\n"
          "scan       bytes=..64 crowded=yes  mpi\n"
          "scan       bytes=32K.. arena=yes  direct\n"
          "scan       bytes=..1072          flat\n"
          "scan                             staged\n"
+         "exscan     bytes=..64 library=mpich  flat\n"
          "exscan     bytes=..64 crowded=yes  mpi\n"
          "exscan     bytes=32K.. arena=yes  direct\n"
          "exscan     bytes=..1072          flat\n"

@@ -12,7 +12,8 @@
 // reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
-// whether all ranks have arenas (STRETTO_ARENA=on). domains: FROM..TO, over how many domains (docs/topology.md)
+// whether all ranks have arenas (STRETTO_ARENA=on). library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as
+// its own project makes it). domains: FROM..TO, over how many domains (docs/topology.md)
 // the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one. algorithm: mpi, or
 // a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
@@ -26,6 +27,14 @@
 
 namespace stretto::select {
 
+// What MPI a job has, as far as rules tell libraries apart.
+enum class Library : uint8_t { other, openmpi, mpich, intelmpi };
+
+// `version`: the first words of MPI_Get_library_version; null: no MPI is known.
+Library library_of(const char* version);
+// False: there is no such name.
+bool library_named(const char* name, size_t length, Library* library);
+
 struct Interval {
   uint64_t from = 0;
   uint64_t to = UINT64_MAX;
@@ -38,6 +47,7 @@ struct Rule {
   Interval nodes{1, 1};
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
+  int8_t library = -1;     // a Library; -1: any
   int16_t algorithm = -1;  // row of collective/hierarchy/rows.hpp; -1: MPI
   int32_t line = 0;        // of the file
 };

@@ -18,6 +18,7 @@ struct Facts {
   bool arena = false;  // every rank of the node has mapped the arenas of all
   int domains = 1;     // over which its ranks are spread
   int nodes = 1;       // that the communicator spans
+  Library library = Library::other;
 };
 
 // algorithm >= 0: row of collective/hierarchy/rows.hpp. Else declined with `reason`.

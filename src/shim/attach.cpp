@@ -93,6 +93,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.travel = strcmp(s.transport, "shm") == 0   ? select::Travel::staged
                     : strcmp(s.transport, "cma") == 0 ? select::Travel::direct
                                                       : select::Travel::by_rules;
+  c.policy.library = mpi_library();
   c.policy.wait = s.wait;
   c.policy.fault = s.fault;
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
@@ -243,9 +244,12 @@ bool join_here(const Settings& s, Context& c, engine::Place* place) {
 
 }  // namespace
 
-Context& context() {
+constinit Context* made_context = nullptr;
+
+Context& make_context() {
   alignas(Context) static char storage[sizeof(Context)];
   static Context* made = new (storage) Context;
+  std::atomic_ref(made_context).store(made, std::memory_order_release);
   return *made;
 }
 

@@ -28,6 +28,11 @@ struct Context {
   char verdict[192] = "MPI_Init has not been seen";
 };
 
-Context& context();
+extern constinit Context* made_context;  // null: not yet
+Context& make_context();
+inline Context& context() {
+  Context* made = std::atomic_ref(made_context).load(std::memory_order_acquire);
+  return __builtin_expect(made != nullptr, 1) ? *made : make_context();
+}
 
 }  // namespace stretto::shim

@@ -58,6 +58,10 @@ bool kind_named(const char* name, collective::Kind* kind) {
 
 }  // namespace
 
+select::Library mpi_library() {
+  return select::library_of(mpi_version());
+}
+
 const select::Surroundings& surroundings() {
   static const select::Surroundings here = select::look_around(mpi_version());
   return here;
@@ -136,6 +140,8 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   facts.ranks = question->ranks;
   facts.crowded = question->crowded != 0;
   facts.arena = question->arena != 0;
+  if (question->library != nullptr && !select::library_named(question->library, strlen(question->library), &facts.library))
+    return -1;
   const select::Selection selection = select::choose(*rules, facts);
   *line = selection.rule < 0 ? 0 : rules->rows[selection.rule].line;
   if (selection.algorithm >= 0) *algorithm = collective::algorithms[selection.algorithm].name;

@@ -5,6 +5,9 @@
 
 namespace stretto::shim {
 
+// The job's, once MPI can be asked.
+select::Library mpi_library();
+
 // Where this process is: machine and MPI library. Found once.
 const select::Surroundings& surroundings();
 

@@ -170,11 +170,30 @@ inline Word prepared(const char* parts, WordsHook hook, Words... words) {
 template <Kind kind, class Plain>
 inline Word forward_untaken(uint32_t index, bool waits, Plain plain) {
   const bool asked = attached();
-  const trace::CallClock clock(pace_of(index), waits ? Clocking::every_call : Clocking::never_waits);
+  const trace::CallClock clock(pace_of(index), waits ? Clocking::may_wait : Clocking::never_waits);
   const Word code = plain();
   const uint64_t spent = clock.spent();
   trace::count_passed(index, spent);
   if (asked) trace::count_declined(uint32_t(kind), uint32_t(select::Reason::not_joined), spent, 0);
+  return code;
+}
+
+// What a hook has declined. Where that took no time it is timed as a call without a hook.
+template <Kind kind, class Plain>
+inline Word forward_declined(uint32_t index, trace::Timing& timing, const Call& call, Plain plain) {
+  Word code;
+  uint64_t spent;
+  if (call.brief || timing.took_long()) {
+    if (!call.brief) trace::takes_long();
+    code = plain();
+    spent = timing.stop(call.brief);
+  } else {
+    const trace::CallClock clock(pace_of(index), Clocking::may_wait);
+    code = plain();
+    spent = clock.spent();
+    timing.leave();
+  }
+  trace::count_declined_call(index, uint32_t(kind), call.reason, spent, call.bytes);
   return code;
 }
 
@@ -186,15 +205,10 @@ inline Word ask_or_forward(uint32_t index, Alone alone, Hook hook, Plain plain) 
   trace::Timing timing{uint32_t(kind)};
   Call call;
   const bool done = hook(call);
-  if (!done && !call.brief) trace::takes_long();
-  const Word code = done ? Word(call.code) : plain();
-  const uint64_t spent = timing.stop(call.brief);
-  if (!done) {
-    trace::count_declined_call(index, uint32_t(kind), call.reason, spent, call.bytes);
-    return code;
-  }
-  trace::count_call(index, spent, call.bytes);
-  trace::count_accelerated(uint32_t(kind), call.algorithm, spent, call.bytes);
+  if (!done) return forward_declined<kind>(index, timing, call, plain);
+  const Word code = Word(call.code);
+  const uint64_t spent = timing.stop();
+  trace::count_accelerated_call(index, uint32_t(kind), call.algorithm, spent, call.bytes);
   return code;
 }
 
@@ -222,11 +236,12 @@ inline Word ask_or_forward_profiled(profile::Call& profiled, Hook hook, Plain pl
   profile::leave_call(profiled, int(code));
   profile::inside = false;
   const uint64_t spent = profiled.end - profiled.begin;
-  trace::count_call(profiled.function, spent, call.bytes);
   if (done)
-    trace::count_accelerated(uint32_t(kind), call.algorithm, spent, call.bytes);
+    trace::count_accelerated_call(profiled.function, uint32_t(kind), call.algorithm, spent, call.bytes);
   else if (asked)
-    trace::count_declined(uint32_t(kind), call.reason, spent, call.bytes);
+    trace::count_declined_call(profiled.function, uint32_t(kind), call.reason, spent, call.bytes);
+  else
+    trace::count_call(profiled.function, spent, call.bytes);
   return code;
 }
 

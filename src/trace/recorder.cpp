@@ -79,9 +79,9 @@ inline bool joined() {
 }
 
 // The owner of a block is its only writer, so no read-modify-write is needed; readers see whole words.
-inline void add(uint64_t& cell, uint64_t amount) {
+inline void add(const OwnBlock& block, uint64_t& cell, uint64_t amount) {
   std::atomic_ref<uint64_t> word(cell);
-  if (__builtin_expect(own.shared, 0)) {
+  if (__builtin_expect(block.shared, 0)) {
     word.fetch_add(amount, std::memory_order_relaxed);
   } else {
     word.store(word.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
@@ -89,8 +89,8 @@ inline void add(uint64_t& cell, uint64_t amount) {
 }
 
 template <class Cell>
-inline Cell& cell_at(size_t offset, size_t index) {
-  return reinterpret_cast<Cell*>(own.base + offset)[index];
+inline Cell& cell_at(const OwnBlock& block, size_t offset, size_t index) {
+  return reinterpret_cast<Cell*>(block.base + offset)[index];
 }
 
 void write_names(char* to, const char* const* names, uint32_t count) {
@@ -167,21 +167,32 @@ void after_fork_child() {
 
 namespace {
 
-inline void add_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
+// `block`: a copy of `own`, which the compiler need not read again behind every store.
+inline void add_call(const OwnBlock block, uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
   if (function >= layout.functions) return;
-  FunctionCell& cell = cell_at<FunctionCell>(0, function);
-  add(cell.calls, 1);
-  add(cell.ticks, spent_ticks);
-  if (bytes) add(cell.bytes, bytes);
+  FunctionCell& cell = cell_at<FunctionCell>(block, 0, function);
+  add(block, cell.calls, 1);
+  add(block, cell.ticks, spent_ticks);
+  if (bytes) add(block, cell.bytes, bytes);
 }
 
-inline void add_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
+inline void add_declined(const OwnBlock block, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
   if (kind >= kinds) return;
-  KindCell& cell = cell_at<KindCell>(layout.kind_cells(), kind);
-  add(cell.declined_calls, 1);
-  if (bytes) add(cell.declined_bytes, bytes);
-  add(cell.declined_ticks, spent_ticks);
-  if (reason < layout.reasons) add(cell_at<uint64_t>(layout.declines(), size_t(kind) * layout.reasons + reason), 1);
+  KindCell& cell = cell_at<KindCell>(block, layout.kind_cells(), kind);
+  add(block, cell.declined_calls, 1);
+  if (bytes) add(block, cell.declined_bytes, bytes);
+  add(block, cell.declined_ticks, spent_ticks);
+  if (reason < layout.reasons) add(block, cell_at<uint64_t>(block, layout.declines(), size_t(kind) * layout.reasons + reason), 1);
+}
+
+inline void add_accelerated(const OwnBlock block, uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes) {
+  if (kind >= kinds) return;
+  KindCell& cell = cell_at<KindCell>(block, layout.kind_cells(), kind);
+  add(block, cell.accelerated_calls, 1);
+  add(block, cell.accelerated_bytes, bytes);
+  add(block, cell.accelerated_ticks, spent_ticks);
+  if (algorithm < layout.algorithms)
+    add(block, cell_at<uint64_t>(block, layout.ran(), size_t(kind) * layout.algorithms + algorithm), 1);
 }
 
 }  // namespace
@@ -234,26 +245,27 @@ void tell_turn(const void* whose, uint64_t number, uint32_t calls_each, uint32_t
 }
 
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes) {
-  if (joined()) add_call(function, spent_ticks, bytes);
+  if (joined()) add_call(own, function, spent_ticks, bytes);
 }
 
 void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
-  if (joined()) add_declined(kind, reason, spent_ticks, bytes);
+  if (joined()) add_declined(own, kind, reason, spent_ticks, bytes);
 }
 
 void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes) {
   if (!joined()) return;
-  add_call(function, spent_ticks, bytes);
-  add_declined(kind, reason, spent_ticks, bytes);
+  add_call(own, function, spent_ticks, bytes);
+  add_declined(own, kind, reason, spent_ticks, bytes);
 }
 
 void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes) {
-  if (!joined() || kind >= kinds) return;
-  KindCell& cell = cell_at<KindCell>(layout.kind_cells(), kind);
-  add(cell.accelerated_calls, 1);
-  add(cell.accelerated_bytes, bytes);
-  add(cell.accelerated_ticks, spent_ticks);
-  if (algorithm < layout.algorithms) add(cell_at<uint64_t>(layout.ran(), size_t(kind) * layout.algorithms + algorithm), 1);
+  if (joined()) add_accelerated(own, kind, algorithm, spent_ticks, bytes);
+}
+
+void count_accelerated_call(uint32_t function, uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes) {
+  if (!joined()) return;
+  add_call(own, function, spent_ticks, bytes);
+  add_accelerated(own, kind, algorithm, spent_ticks, bytes);
 }
 
 }  // namespace stretto::trace

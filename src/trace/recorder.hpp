@@ -30,7 +30,9 @@ void after_fork_child();  // the child counts into memory of its own
 void count_call(uint32_t function, uint64_t spent_ticks, uint64_t bytes);
 void count_accelerated(uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes);
 void count_declined(uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);
-void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);  // both
+// Together with count_call().
+void count_accelerated_call(uint32_t function, uint32_t kind, uint32_t algorithm, uint64_t spent_ticks, uint64_t bytes);
+void count_declined_call(uint32_t function, uint32_t kind, uint32_t reason, uint64_t spent_ticks, uint64_t bytes);
 
 // The cells that the calling thread alone counts into; null: it has counted nothing yet, or shares them.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local FunctionCell* own_functions;

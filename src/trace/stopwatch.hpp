@@ -30,6 +30,8 @@ inline void takes_long() {
 
 // Around one call of a kind; calls may nest.
 class Timing {
+  static constexpr uint64_t never_ran = 1;  // as what a short call takes
+
  public:
   explicit Timing(uint32_t kind)
       : kind_(kind),
@@ -40,18 +42,29 @@ class Timing {
     stopwatch.begin = sampled_ ? ticks() : 0;
     stopwatch.is_long = false;
   }
+  // Whether it has been found worth timing.
+  bool took_long() const { return stopwatch.is_long; }
   // Ends it: ticks spent, measured or typical. `alone`: MPI did it on a single rank.
   uint64_t stop(bool alone = false) {
     uint64_t& typical = alone ? stopwatch.typical_alone[kind_] : stopwatch.typical[kind_];
     uint64_t spent = stopwatch.begin ? ticks() - stopwatch.begin : typical;
     // A sample that the scheduler interrupted must not speak for the calls that follow: it counts twice the former at most.
-    if (sampled_ && !stopwatch.is_long) typical = typical != 0 && spent > 2 * typical ? 2 * typical : spent;
-    stopwatch.begin = outer_begin_;
-    stopwatch.is_long = outer_long_;
+    if (sampled_ && !stopwatch.is_long) typical = typical > never_ran && spent > 2 * typical ? 2 * typical : spent;
+    drop();
     return spent;
+  }
+  // Ends one that someone else times. Of a kind that never runs there is nothing to sample.
+  void leave() {
+    if ((stopwatch.typical[kind_] | stopwatch.typical_alone[kind_]) == 0) stopwatch.typical[kind_] = never_ran;
+    drop();
   }
 
  private:
+  void drop() {
+    stopwatch.begin = outer_begin_;
+    stopwatch.is_long = outer_long_;
+  }
+
   const uint32_t kind_;
   const uint64_t outer_begin_;
   const bool outer_long_;

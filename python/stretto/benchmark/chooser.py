@@ -8,6 +8,8 @@ from pathlib import Path
 from stretto import preload
 from stretto.errors import StrettoError
 
+LIBRARIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel(R) MPI", "other": "any other MPI"}
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -16,6 +18,7 @@ class Question:
     ranks: int
     crowded: bool
     arena: bool = False
+    library: str = "other"  # the MPI, as rules name it: one of LIBRARIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Chooser:
     def explain(self, rules: str | None, question: Question) -> Answer:
         """By these rules; None: the built-in ones. StrettoError: they do not read, or there is no such collective."""
         words = [question.collective, question.bytes, question.ranks, int(question.crowded), int(question.arena)]
+        words.append(question.library)
         ((code, algorithm, line),) = preload.ask(self._path, [["stretto_explain", rules, words]])
         if code < 0:
             raise StrettoError(f"Stretto has no algorithm for {question.collective}: it knows {', '.join(self.algorithms)}")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from stretto.benchmark.chooser import Chooser, Question
+from stretto.benchmark.chooser import LIBRARIES, Chooser, Question
 from stretto.benchmark.rules_file import about_of, header_fields, header_of
 from stretto.errors import StrettoError
 from stretto.wording import size
@@ -28,13 +29,26 @@ def explain(chooser: Chooser, question: Question, environment: Mapping[str, str]
     lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}" + _arena(question)]
     setting = environment.get("STRETTO_RULES", "")
     if setting and setting != "builtin":
-        return lines + _by_file(chooser, question, Path(setting), "any MPI")
-    files = [] if setting else _tuned_files(chooser)
-    for path in files:
-        about = about_of(_read(path)).rpartition("; ")[2] or path.name
-        lines += _by_file(chooser, question, path, about)
-    other = "any other MPI" if files else "any MPI"
-    return lines + _answer(chooser, question, None, other, "the built-in rules")
+        return lines + _by_file(chooser, question, Path(setting), [])
+    measured = []
+    for path in [] if setting else _tuned_files(chooser):
+        measured.append(about_of(_read(path)).rpartition("; ")[2] or path.name)
+        lines += _by_file(chooser, question, path, measured[-1:])
+    return lines + _by_library(chooser, question, None, "the built-in rules", measured)
+
+
+def _by_library(chooser: Chooser, question: Question, text: str | None, source: str, others: Sequence[str]) -> list[str]:
+    """The answer for each library, told once where all have the same. `others`: of which was told before."""
+    told: dict[tuple[str, ...], list[str]] = {}
+    for name in LIBRARIES:
+        answer = _answer(chooser, replace(question, library=name), text, source)
+        told.setdefault(tuple(answer), []).append(name)
+    lines: list[str] = []
+    for answer, names in told.items():
+        everything = "any other MPI" if others or len(told) > 1 else "any MPI"
+        under = everything if "other" in names else ", ".join(LIBRARIES[name] for name in names)
+        lines += [f"  under {under}: {answer[0]}", *answer[1:]]
+    return lines
 
 
 def _arena(question: Question) -> str:
@@ -53,13 +67,19 @@ def _read(path: Path) -> str:
         raise StrettoError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _by_file(chooser: Chooser, question: Question, path: Path, under: str) -> list[str]:
+def _by_file(chooser: Chooser, question: Question, path: Path, about: Sequence[str]) -> list[str]:
+    """`about`: the MPI it was measured with; empty: any."""
     text = _read(path)
+    under = "".join(about) or "any MPI"
     refused = why_refused(header_of(text), chooser.header)
     if refused:
         return [f"  under {under}: {path} is refused: {refused}"]
     try:
-        return _answer(chooser, question, text, under, str(path))
+        if not about:
+            return _by_library(chooser, question, text, str(path), [])
+        library = next((name for name, words in LIBRARIES.items() if under.startswith(words)), "other")
+        first, *rest = _answer(chooser, replace(question, library=library), text, str(path))
+        return [f"  under {under}: {first}", *rest]
     except StrettoError as error:
         return [f"  under {under}: {path} is refused: {error}"]
 
@@ -74,10 +94,10 @@ def why_refused(header: str, own: str) -> str:
     return ""
 
 
-def _answer(chooser: Chooser, question: Question, text: str | None, under: str, source: str) -> list[str]:
+def _answer(chooser: Chooser, question: Question, text: str | None, source: str) -> list[str]:
     answer = chooser.explain(text, question)
     runs = "the MPI library" if answer.algorithm == "mpi" else answer.algorithm
-    lines = [f"  under {under}: {runs}"]
+    lines = [runs]
     if not answer.line:
         return [*lines, f"      no rule of {source} holds"]
     written = (text if text is not None else chooser.built_in).splitlines()

@@ -166,6 +166,10 @@ int take_room(const Given& gives, const Got& gets, Room& room, Communicator& com
 }  // namespace
 
 bool ship(const Entry& entry, const Side& gives, Side& gets, Request& request, MPI_Comm comm, Call& call) {
+  if (entry.communicator->leaves_to_mpi(request)) {  // which declines it, before its pieces are looked at
+    for (int r = 0; r < gives.pieces(entry.size()); ++r) call.bytes += gives.at(r).bytes();
+    return entry.run(request, comm, call);
+  }
   PieceList given_list, got_list;
   Piece *given = given_list.of(entry.size()), *got = got_list.of(entry.size());
   if (given == nullptr || got == nullptr) return take_part_without_memory(entry, request, comm, call);

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <tuple>
 
 #include "select/reason.hpp"
 #include "select/selector.hpp"
@@ -43,6 +44,27 @@ TEST(Rules, FirstThatHoldsIsTaken) {
   EXPECT_EQ(chosen(rules, {Kind::bcast, 64, 4, false, Travel::by_rules}), "flat");
   EXPECT_EQ(chosen(rules, {Kind::bcast, 65, 4, false, Travel::by_rules}), "mpi");
   EXPECT_EQ(choose(rules, {Kind::bcast, 65, 4, false, Travel::by_rules}).reason, Reason::mpi_preferred);
+}
+
+TEST(Rules, MayHoldUnderOneLibraryOnly) {
+  Rules rules = rules_of("gatherv library=mpich staged\nallreduce library=other flat\nallreduce library=intelmpi gather\n");
+  Facts gatherv{Kind::gatherv, 0, 4, false, Travel::by_rules}, allreduce{Kind::allreduce, 8, 4, false, Travel::by_rules};
+  for (const auto& [library, first, second] : {std::tuple{Library::openmpi, "mpi", "mpi"},
+                                               {Library::mpich, "staged", "mpi"},
+                                               {Library::intelmpi, "mpi", "gather"},
+                                               {Library::other, "mpi", "flat"}}) {
+    gatherv.library = allreduce.library = library;
+    EXPECT_EQ(chosen(rules, gatherv), first);
+    EXPECT_EQ(chosen(rules, allreduce), second);
+  }
+}
+
+TEST(Rules, LibrariesAreToldByWhatTheySayOfThemselves) {
+  EXPECT_EQ(library_of("Open MPI v5.0.11, package: Open MPI"), Library::openmpi);
+  EXPECT_EQ(library_of("MPICH Version:      5.0.2\n"), Library::mpich);
+  EXPECT_EQ(library_of("Intel(R) MPI Library 2021.19 for Linux* OS\n"), Library::intelmpi);
+  EXPECT_EQ(library_of("MVAPICH Version:      4.0\n"), Library::other);
+  EXPECT_EQ(library_of(nullptr), Library::other);
 }
 
 TEST(Rules, RuleBeyondItsAlgorithmsReachIsPassedOver) {
@@ -195,7 +217,8 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce flat\nallsum flat\n", 2}, Bad{"allreduce bytes=4..2 flat", 1},
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
-                                           Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
+                                           Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce library=lam flat", 1},
+                                           Bad{"allreduce library= flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
                                            Bad{"allreduce domains=many flat", 1}, Bad{"allreduce nodes=2.. slices", 1},
                                            Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1},
                                            Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
