@@ -114,6 +114,7 @@ inline constexpr Algorithm algorithms[] = {
     {"staged", Kind::allgather, any_size, true, false, along<ship_staged, allgather_route>},
     {"direct", Kind::allgather, any_size, true, true, along<ship_direct, allgather_route>},
     {"flat", Kind::alltoall, flat_shipment, false, false, along<ship_flat, alltoall_route>},
+    {"pair", Kind::alltoall, any_size, true, false, along<ship_pair, alltoall_route>},
     {"staged", Kind::alltoall, any_size, true, false, along<ship_staged, alltoall_route>},
     {"direct", Kind::alltoall, any_size, true, true, along<ship_direct, alltoall_route>},
     {"staged", Kind::gatherv, any_size, true, false, along<ship_staged, gatherv_route>},

@@ -78,6 +78,7 @@ class Team {
   uint64_t rounds = 0;
   size_t round_layout = 0;            // bytes that each of the newest takes of a cell where several share it; else 0
   uint64_t rounds_moved = 0;          // those up to this one lay otherwise
+  uint64_t rounds_swapped = 0;        // the newest of which the lines have changed hands (patterns/shipment_pair.cpp)
   uint64_t tenants[place_ring] = {};  // then: the newest round that stood in each place of this rank's cells
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).

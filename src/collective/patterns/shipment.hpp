@@ -34,6 +34,9 @@ Status ship_flat(Team& team, const Request& request, Route route);
 // first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores.
 Status ship_staged(Team& team, const Request& request, Route route);
 
+// Between two ranks that both give: likewise, but the lines of the cells change hands. More ranks: as ship_staged.
+Status ship_pair(Team& team, const Request& request, Route route);
+
 // From and to the buffers where they are: peers are read, or the root of a gather is written to by all at once where its memory
 // is mapped. Per byte 1 load and 1 store. What cannot be reached by all is staged; so is what was refused in mid-course.
 Status ship_direct(Team& team, const Request& request, Route route);

@@ -1,6 +1,7 @@
 // Every row of the table that only moves bytes, against what was to be sent: random sizes, roots, places, in place or not.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <random>
 #include <string>
@@ -44,6 +45,7 @@ class Shipments : public ::testing::Test {
 
 class EveryShipment : public Shipments, public ::testing::WithParamInterface<int> {
  protected:
+  void hold_back(int ranks);
   void SetUp() override { row_ = &algorithms[GetParam()]; }
 };
 
@@ -90,14 +92,17 @@ TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
 
 // Calls follow one another without a barrier, and one rank is slow: nobody's data may be overwritten before it has been read.
 TEST_P(EveryShipment, HoldsBackWhoeverRunsAhead) {
-  constexpr int ranks = 3, calls = 40;
+  for (const int ranks : {2, 3}) hold_back(ranks);
+}
+void EveryShipment::hold_back(int ranks) {
+  constexpr int calls = 40;
   TeamOfThreads threads(ranks);
   std::vector<Plan> plans;
   for (int i = 0; i < calls; ++i) plans.push_back(random_plan(ranks));
   threads.run([&](Team& team) {
     for (int i = 0; i < calls; ++i) {
       Part part(plans[size_t(i)], team.rank);
-      if (team.rank == 2) std::this_thread::sleep_for(std::chrono::microseconds(200));
+      if (team.rank == ranks - 1) std::this_thread::sleep_for(std::chrono::microseconds(200));
       STRETTO_TRY(row().run(team, part.request()));
       if (!part.right()) return invalid("wrong bytes", i);
     }
@@ -150,8 +155,10 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryShipment, ::testing::ValuesIn(shipments()),
 
 // Calls of all kinds one after the other, large ones too, of which several rounds share a cell; each rank comes to each when it
 // likes, and nobody waits in between.
-TEST_F(Shipments, OfAllKindsInEveryOrderOfArrival) {
-  constexpr int ranks = 3, calls = 60;
+class ShipmentsOfRanks : public Shipments, public ::testing::WithParamInterface<int> {};
+TEST_P(ShipmentsOfRanks, OfAllKindsInEveryOrderOfArrival) {
+  const int ranks = GetParam();
+  constexpr size_t calls = 60;
   const std::vector<int> rows = shipments();
   TeamOptions options;
   options.cell_bytes = 128 << 10;
@@ -159,7 +166,7 @@ TEST_F(Shipments, OfAllKindsInEveryOrderOfArrival) {
   std::vector<Plan> plans;
   std::vector<const Algorithm*> chosen;
   std::vector<std::vector<int>> delays;
-  for (int i = 0; i < calls; ++i) {
+  for (size_t i = 0; i < calls; ++i) {
     row_ = &algorithms[rows[random_() % rows.size()]];
     largest_ = random_() % 2 ? 500000 : 3000;
     chosen.push_back(row_);
@@ -173,6 +180,56 @@ TEST_F(Shipments, OfAllKindsInEveryOrderOfArrival) {
       std::this_thread::sleep_for(std::chrono::microseconds(delays[i][size_t(team.rank)]));
       STRETTO_TRY(chosen[i]->run(team, part.request()));
       if (!part.right()) return invalid(chosen[i]->name, int(chosen[i]->kind));
+    }
+    return Status::good();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShipmentsOfRanks, ::testing::Values(2, 3));
+
+// Between two ranks some forms use the cells of both in ways of their own: none may touch what another has left there.
+TEST_F(Shipments, OfTwoRanksAmongReductions) {
+  constexpr size_t calls = 200, longest = 60000;
+  std::vector<const Algorithm*> chosen;
+  std::vector<size_t> sizes, delays;
+  for (size_t i = 0; i < calls; ++i) {
+    const Kind kind = std::array{Kind::alltoall, Kind::allreduce, Kind::allgather}[random_() % 3];
+    std::vector<const Algorithm*> rows;
+    for (const Algorithm& a : algorithms)
+      if (a.kind == kind && a.needs_stage && a.max_bytes == any_size) rows.push_back(&a);
+    chosen.push_back(rows[random_() % rows.size()]);
+    sizes.push_back(random_() % (random_() % 2 ? 3000 : longest) / 8 + 1);
+    delays.push_back(random_() % 4 ? 2 : random_() % 2);
+  }
+  TeamOfThreads threads(2);
+  threads.run([&](Team& team) {
+    std::vector<uint64_t> in(2 * longest / 8 + 2), out(in.size());
+    for (size_t i = 0; i < calls; ++i) {
+      const size_t n = sizes[i], bytes = 8 * n;
+      const bool reduces = chosen[i]->kind == Kind::allreduce, each = chosen[i]->kind == Kind::alltoall;
+      const auto given = [&](int from, size_t k) { return i << 40 | uint64_t(from) << 32 | k; };
+      for (size_t k = 0; k < in.size(); ++k) in[k] = given(team.rank, k);
+      Piece gives[] = {{in.data(), bytes}, {in.data() + n, bytes}}, gets[] = {{out.data(), bytes}, {out.data() + n, bytes}};
+      Request request;
+      request.kind = chosen[i]->kind;
+      request.count = reduces ? n : bytes;
+      if (reduces) {
+        request.type = kernels::Type::u64;
+        request.op = kernels::Op::sum;
+        request.element = 8;
+        request.input = in.data();
+        request.output = out.data();
+      } else {
+        request.gives = gives;
+        request.gets = gets;
+      }
+      if (delays[i] == size_t(team.rank)) std::this_thread::sleep_for(std::chrono::microseconds(100));
+      STRETTO_TRY(chosen[i]->run(team, request));
+      for (size_t k = 0; k < (reduces ? n : 2 * n); ++k) {
+        const size_t place = each ? size_t(team.rank) * n + k % n : k % n;
+        const uint64_t right = reduces ? given(0, k) + given(1, k) : given(int(k / n), place);
+        if (out[k] != right) return invalid(chosen[i]->name, int(chosen[i]->kind));
+      }
     }
     return Status::good();
   });

@@ -1,0 +1,126 @@
+// Two ranks that give each other something. The lines that carry it change hands: a rank writes to those that it has read before,
+// so that it holds them already. (A line that only one rank writes to has to be claimed back from its reader each time, which
+// costs as much as reading it.) That also says that they are free: nobody waits for anybody to have read.
+//
+// Round n stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit each writes to its own
+// cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has read in n-2.
+#include "base/cacheline.hpp"
+#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/parcels.hpp"
+#include "collective/patterns/rounds.hpp"
+
+namespace stretto::collective {
+namespace {
+
+constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of the next are on their way
+
+class PairShipment {
+ public:
+  PairShipment(Team& team, const Request& request, Route route)
+      : team_(team),
+        request_(request),
+        parcels_(team, request, route),
+        exchange_(team),
+        other_(1 - team.rank),
+        given_(parcels_.given(other_)),
+        room_(parcels_.room(other_)),
+        round_(std::min(staged_piece(parcels_.longest()), team.staged->cell_bytes())),
+        count_((parcels_.longest() + round_ - 1) / round_),
+        first_(team.rounds + 1) {
+    team.rounds += count_;
+  }
+
+  Status run() {
+    STRETTO_TRY(post());
+    // Whatever else the cells were used for must have ended on both sides.
+    if (count_ > 0 && team_.rounds_swapped != first_ - 1) STRETTO_TRY(team_.all_drained(first_ - 1));
+    for (size_t i = 0; i <= count_; ++i) {
+      if (i < count_) STRETTO_TRY(put(i));
+      if (i == 0) parcels_.keep_own();
+      if (i == 0) STRETTO_TRY(greet());
+      if (i > 0) STRETTO_TRY(get(i - 1));
+    }
+    if (count_ > 0) leave();
+    return parcels_.outcome();
+  }
+
+ private:
+  Status post() {
+    void* payload;
+    STRETTO_TRY(exchange_.claim(&payload));
+    const uint64_t label = label_of(request_.kind, Form::staged, given_.bytes);
+    __builtin_memcpy(payload, &label, sizeof label);
+    exchange_.post(sizeof label);
+    return Status::good();
+  }
+
+  // Both call the same, and what the other gives is what this rank reckons with.
+  Status greet() {
+    const void* payload;
+    uint64_t label;
+    STRETTO_TRY(exchange_.read(other_, &payload));
+    __builtin_memcpy(&label, payload, sizeof label);
+    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, other_));
+    if (bytes_of(label) != room_.bytes) return disagreed("ranks disagree about the size of a message", other_);
+    return Status::good();
+  }
+
+  size_t length(size_t i, const Piece& piece) const {
+    return piece.bytes > i * round_ ? std::min(piece.bytes - i * round_, round_) : 0;
+  }
+
+  // Where `writer` writes in round i.
+  char* place(int writer, size_t i, size_t bytes) {
+    const uint64_t number = first_ + i;
+    const int host = number >> 1 & 1 ? 1 - writer : writer;
+    const transport::Cell cell{uint32_t(number & 1), 0};
+    void* at = host == team_.rank ? team_.staged->place(cell, 0, bytes) : team_.staged->place_in(host, cell, 0, bytes);
+    return static_cast<char*>(at);
+  }
+
+  Status put(size_t i) {
+    const size_t bytes = length(i, given_);
+    char* to = place(team_.rank, i, bytes);
+    if (to == nullptr) return invalid("cells that only their owner writes to", other_);
+    kernels::copy(to, static_cast<const char*>(given_.data) + i * round_, bytes);
+    team_.waiter.announce(team_.mine().filled, first_ + i);
+    return Status::good();
+  }
+
+  Status get(size_t i) {
+    const size_t bytes = length(i, room_);
+    STRETTO_TRY(team_.waiter.until(team_.board(other_).filled, first_ + i, other_));
+    const char* from = place(other_, i, bytes);
+    if (from == nullptr) return invalid("cells that only their owner writes to", other_);
+    prefetch_for_write(from, std::min(block_bytes, bytes));
+    for (size_t at = 0; at < bytes; at += block_bytes) {
+      const size_t next = at + block_bytes;
+      if (next < bytes) prefetch_for_write(from + next, std::min(block_bytes, bytes - next));
+      parcels_.receive(other_, i * round_ + at, from + at, std::min(block_bytes, bytes - at));
+    }
+    return Status::good();
+  }
+
+  // Others who use the cells lay their rounds otherwise.
+  void leave() {
+    team_.rounds_swapped = team_.rounds_moved = team_.rounds;
+    team_.waiter.announce(team_.mine().drained, team_.rounds);
+  }
+
+  Team& team_;
+  const Request& request_;
+  Parcels parcels_;
+  Exchange exchange_;
+  const int other_;
+  const Piece given_, room_;
+  const size_t round_, count_;
+  const uint64_t first_;
+};
+
+}  // namespace
+
+Status ship_pair(Team& team, const Request& request, Route route) {
+  return team.size == 2 ? PairShipment(team, request, route).run() : ship_staged(team, request, route);
+}
+
+}  // namespace stretto::collective
