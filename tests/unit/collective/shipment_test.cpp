@@ -235,6 +235,40 @@ TEST_F(Shipments, OfTwoRanksAmongReductions) {
   });
 }
 
+// The root of a broadcast has left it, and begins to swap, before the other has come to read what its cells hold.
+TEST_F(Shipments, OfTwoRanksWaitForWhatIsStillInTheCells) {
+  constexpr size_t size = 30000;  // a round in each cell
+  TeamOptions options;
+  options.cell_bytes = 128 << 10;
+  TeamOfThreads threads(2, options);
+  const Bytes message = random_bytes(random_, size);
+  std::atomic<int> gone{0};
+  threads.run([&](Team& team) {
+    for (int i = 0; i < 8; ++i) {
+      Bytes mine = team.rank == 0 ? message : Bytes(size), in(2 * size, (unsigned char)(i + team.rank)), out(2 * size);
+      Request bcast;
+      bcast.kind = Kind::bcast;
+      bcast.type = kernels::Type::byte;
+      bcast.count = size;
+      bcast.input = bcast.output = mine.data();
+      while (team.rank == 1 && gone <= i) std::this_thread::yield();
+      if (team.rank == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      STRETTO_TRY(bcast_staged(team, bcast));
+      if (team.rank == 0) ++gone;
+      Piece gives[] = {{in.data(), size}, {in.data() + size, size}}, gets[] = {{out.data(), size}, {out.data() + size, size}};
+      Request alltoall;
+      alltoall.kind = Kind::alltoall;
+      alltoall.gives = gives;
+      alltoall.gets = gets;
+      STRETTO_TRY(ship_pair(team, alltoall, alltoall_route));
+      if (mine != message) return invalid("wrong bytes of the broadcast", i);
+      for (size_t k = 0; k < 2 * size; ++k)
+        if (out[k] != i + int(k / size)) return invalid("wrong bytes", i);
+    }
+    return Status::good();
+  });
+}
+
 // Who only gives leaves with its call when all is staged: here the receiver comes only after everybody else has returned.
 TEST_F(Shipments, LeaveBehindWhatTheirCellsHold) {
   constexpr int ranks = 3;
