@@ -4,8 +4,8 @@
 namespace stretto::collective {
 namespace {
 
-// A round is read while the next is staged. They are so large that a vector of middle size fills the cells once and waits for
-// none.
+// A round is read while the next is staged. Where everybody reads everybody they are so large that a vector of middle size fills
+// the cells once and waits for none; a lone consumer reads as soon as there is something to read.
 constexpr size_t round_bytes = 64 << 10;
 
 class GatherReduction {
@@ -13,7 +13,7 @@ class GatherReduction {
   GatherReduction(Team& team, const Request& request, Consumers consumers)
       : team_(team),
         request_(request),
-        rounds_(team, request, round_bytes),
+        rounds_(team, request, consumers == Consumers::all ? round_bytes : staged_piece(request.bytes())),
         consumer_(consumes(consumers, request, team.rank)),
         // A lone consumer reads its own contribution where it is; a user's function must not find it in the output.
         stages_(consumers == Consumers::all || !consumer_ || request.op == kernels::Op::user) {}
