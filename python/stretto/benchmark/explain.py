@@ -41,13 +41,13 @@ def _by_library(chooser: Chooser, question: Question, text: str | None, source: 
     """The answer for each library, told once where all have the same. `others`: of which was told before."""
     told: dict[tuple[str, ...], list[str]] = {}
     for name in LIBRARIES:
-        answer = _answer(chooser, replace(question, library=name), text, source)
-        told.setdefault(tuple(answer), []).append(name)
+        answer = tuple(_answer(chooser, replace(question, library=name), text, source))
+        told.setdefault(answer, []).append(name)
     lines: list[str] = []
-    for answer, names in told.items():
+    for (runs, *why), names in told.items():
         everything = "any other MPI" if others or len(told) > 1 else "any MPI"
         under = everything if "other" in names else ", ".join(LIBRARIES[name] for name in names)
-        lines += [f"  under {under}: {answer[0]}", *answer[1:]]
+        lines += [f"  under {under}: {runs}", *why]
     return lines
 
 
