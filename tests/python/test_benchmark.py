@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stretto import bench_cli
-from stretto.benchmark import choosing, explain, pictures, program, rules_file, tables, tuning
+from stretto.benchmark import chooser, choosing, explain, pictures, program, rules_file, tables, tuning
 from stretto.benchmark.choosing import Range
 from stretto.benchmark.model import Point, Results
 from stretto.benchmark.rules_file import RulesFile
@@ -270,6 +270,24 @@ def test_sizes_of_questions(text: str, number: int) -> None:
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(StrettoError):
         explain.parse_bytes(text)
+
+
+def test_libraries_of_which_the_same_is_to_be_said_are_told_of_together() -> None:
+    class Asked(chooser.Chooser):
+        built_in = "gatherv library=mpich staged\ngatherv mpi\n"
+        tuned_path, header = None, ""
+
+        def __init__(self) -> None:
+            pass
+
+        def explain(self, rules: str | None, question: chooser.Question) -> chooser.Answer:
+            taken = rules is None and question.collective == "gatherv" and question.library == "mpich"
+            return chooser.Answer("staged", 1) if taken else chooser.Answer("mpi", 2)
+
+    gatherv = explain.explain(Asked(), chooser.Question("gatherv", 8, 2, False), {}, 2)
+    assert "  under any other MPI: the MPI library" in gatherv and "  under MPICH: staged" in gatherv
+    alltoallv = explain.explain(Asked(), chooser.Question("alltoallv", 8, 2, False), {}, 2)
+    assert [line for line in alltoallv if "under" in line] == ["  under any MPI: the MPI library"]
 
 
 def test_a_stale_file_is_explained_away() -> None:
