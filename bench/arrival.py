@@ -2,8 +2,8 @@
 """Collectives to which ranks come apart: what remains of them after the last arrival, of Stretto, of the paper's algorithms, of
 Stretto's balanced ones and of the MPI libraries, in one series, and a verdict on every goal about that.
 
-Writes bench/results/<machine>/arrival.md, .json and .svg. Quiet the machine first; the full run takes an hour or two, --quick ten
-minutes. Every run is kept in a file as soon as it has ended: a series that was cut goes on with --resume, and several
+Writes bench/results/<machine>/arrival.md, .json and .svg. Quiet the machine first; the full run takes several hours, --quick
+some 50 minutes. Every run is kept in a file as soon as it has ended: a series that was cut goes on with --resume, and several
 partial ones become one page with --merge.
 """
 
@@ -188,7 +188,7 @@ def _finish(command: list[str | Path], limit: float) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="few sizes, one repeat: about ten minutes")
+    parser.add_argument("--quick", action="store_true", help="few sizes, one repeat: some 50 minutes for 2, 4 and 8 ranks")
     parser.add_argument("--collectives", default="allreduce,reduce", metavar="LIST", help="(default: allreduce,reduce)")
     parser.add_argument("--ranks", default="2,4,8", help="rank counts (default: 2,4,8)")
     parser.add_argument("--repeats", type=int, help="how often each run is repeated (default: 3; --quick: 1)")

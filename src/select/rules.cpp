@@ -238,7 +238,7 @@ const char* default_rules() {
          "allgather                        staged\n"
          "alltoall   bytes=..1K            flat\n"
          "alltoall   bytes=16K.. arena=yes crowded=no  direct\n"
-         "alltoall   bytes=256K.. ranks=2 crowded=no  pair\n"
+         "alltoall   bytes=256K..8M ranks=2 crowded=no  pair\n"
          "alltoall   library=mpich         staged\n"
          "alltoall   bytes=128K.. crowded=yes  mpi\n"
          "alltoall                         staged\n"
