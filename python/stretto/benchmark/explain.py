@@ -29,24 +29,23 @@ def explain(chooser: Chooser, question: Question, environment: Mapping[str, str]
     lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}" + _arena(question)]
     setting = environment.get("STRETTO_RULES", "")
     if setting and setting != "builtin":
-        return lines + _by_file(chooser, question, Path(setting), [])
-    measured = []
-    for path in [] if setting else _tuned_files(chooser):
-        measured.append(about_of(_read(path)).rpartition("; ")[2] or path.name)
-        lines += _by_file(chooser, question, path, measured[-1:])
-    return lines + _by_library(chooser, question, None, "the built-in rules", measured)
+        return lines + _by_file(chooser, question, Path(setting), "")
+    files = [] if setting else _tuned_files(chooser)
+    for path in files:
+        lines += _by_file(chooser, question, path, about_of(_read(path)).rpartition("; ")[2] or path.name)
+    return lines + _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
 
 
-def _by_library(chooser: Chooser, question: Question, text: str | None, source: str, others: Sequence[str]) -> list[str]:
-    """The answer for each library, told once where all have the same. `others`: of which was told before."""
+def _by_library(chooser: Chooser, question: Question, text: str | None, source: str, everything: str) -> list[str]:
+    """The answer for each library, told once where all have the same. `everything`: what they are together, in words."""
     told: dict[tuple[str, ...], list[str]] = {}
     for name in LIBRARIES:
         answer = tuple(_answer(chooser, replace(question, library=name), text, source))
         told.setdefault(answer, []).append(name)
     lines: list[str] = []
     for (runs, *why), names in told.items():
-        everything = "any other MPI" if others or len(told) > 1 else "any MPI"
-        under = everything if "other" in names else ", ".join(LIBRARIES[name] for name in names)
+        rest = everything if len(told) == 1 else LIBRARIES["other"]
+        under = rest if "other" in names else ", ".join(LIBRARIES[name] for name in names)
         lines += [f"  under {under}: {runs}", *why]
     return lines
 
@@ -67,17 +66,17 @@ def _read(path: Path) -> str:
         raise StrettoError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _by_file(chooser: Chooser, question: Question, path: Path, about: Sequence[str]) -> list[str]:
+def _by_file(chooser: Chooser, question: Question, path: Path, about: str) -> list[str]:
     """`about`: the MPI it was measured with; empty: any."""
     text = _read(path)
-    under = "".join(about) or "any MPI"
+    under = about or "any MPI"
     refused = why_refused(header_of(text), chooser.header)
     if refused:
         return [f"  under {under}: {path} is refused: {refused}"]
     try:
         if not about:
-            return _by_library(chooser, question, text, str(path), [])
-        library = next((name for name, words in LIBRARIES.items() if under.startswith(words)), "other")
+            return _by_library(chooser, question, text, str(path), under)
+        library = next((name for name, words in LIBRARIES.items() if about.startswith(words)), "other")
         first, *rest = _answer(chooser, replace(question, library=library), text, str(path))
         return [f"  under {under}: {first}", *rest]
     except StrettoError as error:
