@@ -49,19 +49,34 @@ bool process_alive(const ProcessId& process) {
   return !has_exited(stat);
 }
 
-Status read_process_memory(int32_t pid, uint64_t remote_address, void* local, size_t bytes) {
-  char* to = static_cast<char*>(local);
+namespace {
+
+// In as many calls as it takes.
+using Copy = ssize_t (*)(pid_t, const iovec*, unsigned long, const iovec*, unsigned long, unsigned long);
+Status copy_process_memory(Copy copy, const char* refusal, int32_t pid, uint64_t remote, char* local, size_t bytes) {
   while (bytes > 0) {
-    iovec here = {to, bytes};
-    iovec there = {reinterpret_cast<void*>(uintptr_t(remote_address)), bytes};
-    ssize_t got = process_vm_readv(pid, &here, 1, &there, 1, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return refused("process_vm_readv cannot read the peer's memory", got < 0 ? errno : EFAULT);
-    to += got;
-    remote_address += uint64_t(got);
-    bytes -= size_t(got);
+    iovec here = {local, bytes};
+    iovec there = {reinterpret_cast<void*>(uintptr_t(remote)), bytes};
+    ssize_t done = copy(pid, &here, 1, &there, 1, 0);
+    if (done < 0 && errno == EINTR) continue;
+    if (done <= 0) return refused(refusal, done < 0 ? errno : EFAULT);
+    local += done;
+    remote += uint64_t(done);
+    bytes -= size_t(done);
   }
   return Status::good();
+}
+
+}  // namespace
+
+Status read_process_memory(int32_t pid, uint64_t remote_address, void* local, size_t bytes) {
+  return copy_process_memory(process_vm_readv, "process_vm_readv cannot read the peer's memory", pid, remote_address,
+                             static_cast<char*>(local), bytes);
+}
+
+Status write_process_memory(int32_t pid, uint64_t remote_address, const void* local, size_t bytes) {
+  return copy_process_memory(process_vm_writev, "process_vm_writev cannot write to the peer's memory", pid, remote_address,
+                             static_cast<char*>(const_cast<void*>(local)), bytes);
 }
 
 void allow_memory_readers() {

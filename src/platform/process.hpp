@@ -1,4 +1,4 @@
-// Processes of this node: identity, life, and reading their memory.
+// Processes of this node: identity, life, and their memory.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,8 +21,10 @@ bool process_alive(const ProcessId& process);
 
 // Copies `bytes` from `remote_address` in process `pid` to `local` (process_vm_readv), in as many calls as it takes.
 Status read_process_memory(int32_t pid, uint64_t remote_address, void* local, size_t bytes);
+// The other way (process_vm_writev).
+Status write_process_memory(int32_t pid, uint64_t remote_address, const void* local, size_t bytes);
 
-// Where Yama restricts it (ptrace_scope 1), allow any process of this user to read this one (PR_SET_PTRACER_ANY). Best effort.
+// Where Yama restricts it (ptrace_scope 1), allow any process of this user to reach this one's (PR_SET_PTRACER_ANY). Best effort.
 void allow_memory_readers();
 
 }  // namespace stretto::platform

@@ -44,19 +44,21 @@ constexpr Window earlier(Window window, uint64_t bytes) {
   return window.base == 0 ? window : tagged(mechanism_of(window), window.base - bytes);
 }
 
-// A set of mechanisms, for reading and for writing: what a rank can do with its peers' windows. Ranks tell each other, and use
-// what all of them can.
+// A set of mechanisms, for reading, for writing (as memory that is mapped) and for giving (by a copy): what a rank can do with
+// its peers' windows. Ranks tell each other, and use what all of them can.
 class Reach {
  public:
   constexpr Reach() = default;
   constexpr explicit Reach(uint32_t bits) : bits_(bits) {}
   static constexpr Reach reading(Mechanism m) { return Reach(uint32_t(1) << int(m)); }
-  static constexpr Reach both(Mechanism m) { return Reach(uint32_t(0x101) << int(m)); }
+  static constexpr Reach copying(Mechanism m) { return Reach(uint32_t(0x10001) << int(m)); }
+  static constexpr Reach mapping(Mechanism m) { return Reach(uint32_t(0x10101) << int(m)); }
   constexpr Reach operator|(Reach other) const { return Reach(bits_ | other.bits_); }
   constexpr Reach operator&(Reach other) const { return Reach(bits_ & other.bits_); }
   constexpr bool reads(Window w) const { return w.base != 0 && (bits_ >> int(mechanism_of(w)) & 1) != 0; }
   constexpr bool writes(Window w) const { return w.base != 0 && (bits_ >> int(mechanism_of(w)) >> 8 & 1) != 0; }
-  constexpr Reach read_only() const { return Reach(bits_ & 0xff); }
+  constexpr bool gives(Window w) const { return w.base != 0 && (bits_ >> int(mechanism_of(w)) >> 16 & 1) != 0; }
+  constexpr Reach unmapped() const { return Reach(bits_ & ~uint32_t(0xff00)); }
   constexpr uint32_t bits() const { return bits_; }
 
  private:
@@ -104,6 +106,15 @@ class Transport {
 
   // Where bytes [at, at + bytes) of `peer`'s vector stand for this rank to load and store. Null where reach() cannot write.
   virtual void* place_at(int, Window, size_t, size_t) { return nullptr; }
+
+  // Copies `data` to bytes [at, at + bytes) of `peer`'s vector. refused: as of get(); some of it may have been copied.
+  virtual Status give(int peer, Window window, size_t at, const void* data, size_t bytes) {
+    if (bytes == 0) return Status::good();
+    void* there = place_at(peer, window, at, bytes);
+    if (there == nullptr) return refused("the peer's buffer cannot be written to");
+    __builtin_memcpy(there, data, bytes);
+    return Status::good();
+  }
 
  protected:
   Transport() = default;

@@ -229,6 +229,52 @@ TEST_P(DirectTransport, WritesWhereItSaysSo) {
   });
 }
 
+// So does what it is given by a copy, where it says that it gives; more than the buffer has is refused where nothing is mapped.
+TEST_P(DirectTransport, GivesWhereItSaysSo) {
+  const size_t page = size_t(sysconf(_SC_PAGESIZE)), bytes = 3 * page;
+  expect_right({2, 512, 3}, [&](Rank& me) -> std::string {
+    Buffer buffer(me, std::vector<char>(bytes, 'o'));
+    const std::vector<char> news(bytes, char('a' + me.rank));
+    me.mine().window = me.transport.window(buffer.data()).base;
+    REQUIRE(me.meet());
+    Window theirs = {me.line(1 - me.rank).window};
+    REQUIRE(me.transport.reach().gives(theirs));
+    REQUIRE(me.transport.give(1 - me.rank, theirs, 1000, news.data(), page + 5).ok());
+    REQUIRE(me.transport.give(1 - me.rank, transport::earlier(theirs, 700), 700 + 2 * page, news.data(), 100).ok());
+    REQUIRE(me.transport.give(1 - me.rank, theirs, 0, news.data(), 0).ok());
+    REQUIRE(me.transport.give(1 - me.rank, Window{}, 0, news.data(), 0).ok());
+    REQUIRE(me.transport.give(1 - me.rank, Window{}, 0, news.data(), 1).code == Code::refused);
+    REQUIRE(me.meet());
+    std::string expected(bytes, 'o');
+    expected.replace(1000, page + 5, page + 5, char('b' - me.rank));
+    expected.replace(2 * page, 100, 100, char('b' - me.rank));
+    REQUIRE(std::string(buffer.data(), bytes) == expected);
+    REQUIRE(me.meet());
+    return "";
+  });
+}
+
+TEST_P(DirectTransport, GivingToMemoryThatIsGoneIsRefused) {
+  const size_t page = size_t(sysconf(_SC_PAGESIZE));
+  expect_right({2, 512, 3}, [&](Rank& me) -> std::string {
+    if (me.transport.maps()) return "";  // writes by plain stores: the caller vouches for the window
+    char* pages = static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(pages + page, page, PROT_READ);
+    me.mine().window = me.transport.window(pages).base;
+    REQUIRE(me.meet());
+    const std::vector<char> news(2 * page, 'n');
+    const Window theirs = {me.line(1 - me.rank).window};
+    REQUIRE(me.transport.give(1 - me.rank, theirs, page, news.data(), 1).code == Code::refused);
+    REQUIRE(me.transport.give(1 - me.rank, theirs, page - 1, news.data(), 2).code == Code::refused);
+    REQUIRE(me.transport.give(1 - me.rank, theirs, 0, news.data(), page).ok());
+    REQUIRE(me.meet());
+    REQUIRE(pages[0] == 'n' && pages[page - 1] == 'n' && pages[page] == 0);
+    REQUIRE(me.meet());
+    munmap(pages, 2 * page);
+    return "";
+  });
+}
+
 // A buffer whose second page is gone: what lies on the first is delivered, whatever touches the second is refused.
 TEST_P(DirectTransport, UnmappedMemoryIsRefused) {
   size_t page = size_t(sysconf(_SC_PAGESIZE));

@@ -16,7 +16,7 @@ class Arena final : public Transport {
   size_t cell_bytes() const override { return SIZE_MAX; }
   uint32_t cells() const override { return UINT32_MAX; }
   bool maps() const override { return true; }
-  Reach reach() const override { return Reach::both(Mechanism::arena); }
+  Reach reach() const override { return Reach::mapping(Mechanism::arena); }
   Status put(Cell, size_t, const void*, size_t) override { return Status::good(); }
   void* place(Cell, size_t, size_t) override { return nullptr; }
 

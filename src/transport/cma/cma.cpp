@@ -19,7 +19,7 @@ class Cma final : public Transport {
   size_t cell_bytes() const override { return SIZE_MAX; }
   uint32_t cells() const override { return UINT32_MAX; }
   bool maps() const override { return false; }
-  Reach reach() const override { return Reach::reading(Mechanism::address); }
+  Reach reach() const override { return Reach::copying(Mechanism::address); }
   Window window(const void* buffer) const override { return {reinterpret_cast<uintptr_t>(buffer)}; }
   Status put(Cell, size_t, const void*, size_t) override { return Status::good(); }
   void* place(Cell, size_t, size_t) override { return nullptr; }
@@ -27,16 +27,30 @@ class Cma final : public Transport {
   Status get(int peer, Window window, Cell, size_t at, size_t bytes, void* scratch, const void** data) override {
     *data = scratch;
     if (bytes == 0) return Status::good();
-    if (peer < 0 || peer >= size_) return invalid("no such peer", peer);
-    if (window.base == 0) return refused("the peer has published no buffer", EFAULT);
-    if (mechanism_of(window) != Mechanism::address) return refused("the window is none of addresses", EINVAL);
+    STRETTO_TRY(check(peer, window));
     uint64_t address = untagged(window.base + at);
     if (peer != rank_) return platform::read_process_memory(pids_[peer], address, scratch, bytes);
     memcpy(scratch, reinterpret_cast<const void*>(uintptr_t(address)), bytes);
     return Status::good();
   }
 
+  Status give(int peer, Window window, size_t at, const void* data, size_t bytes) override {
+    if (bytes == 0) return Status::good();
+    STRETTO_TRY(check(peer, window));
+    uint64_t address = untagged(window.base + at);
+    if (peer != rank_) return platform::write_process_memory(pids_[peer], address, data, bytes);
+    memcpy(reinterpret_cast<void*>(uintptr_t(address)), data, bytes);
+    return Status::good();
+  }
+
  private:
+  Status check(int peer, Window window) const {
+    if (peer < 0 || peer >= size_) return invalid("no such peer", peer);
+    if (window.base == 0) return refused("the peer has published no buffer", EFAULT);
+    if (mechanism_of(window) != Mechanism::address) return refused("the window is none of addresses", EINVAL);
+    return Status::good();
+  }
+
   std::unique_ptr<int32_t[]> pids_;
   int size_;
   int rank_;

@@ -1,4 +1,4 @@
-// Cross-memory attach: peers' private memory read by process_vm_readv.
+// Cross-memory attach: peers' private memory read by process_vm_readv and written to by process_vm_writev.
 #pragma once
 #include <cstdint>
 #include <memory>

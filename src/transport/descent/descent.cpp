@@ -47,6 +47,12 @@ class Descent final : public Transport {
     return step == nullptr ? nullptr : step->place_at(peer, window, at, bytes);
   }
 
+  Status give(int peer, Window window, size_t at, const void* data, size_t bytes) override {
+    if (bytes == 0) return Status::good();
+    Transport* step = step_of(window);
+    return step == nullptr ? refused("no way to the peer's buffer", EFAULT) : step->give(peer, window, at, data, bytes);
+  }
+
  private:
   Transport* step_of(Window window) const {
     for (int i = 0; i < count_; ++i)

@@ -28,7 +28,7 @@ class Fault final : public Transport {
   size_t cell_bytes() const override { return inner_->cell_bytes(); }
   uint32_t cells() const override { return inner_->cells(); }
   bool maps() const override { return inner_->maps(); }
-  Reach reach() const override { return inner_->reach().read_only(); }  // all passes through get
+  Reach reach() const override { return inner_->reach().unmapped(); }  // all passes through get and give
   Window window(const void* buffer) const override { return inner_->window(buffer); }
   void* place(Cell cell, size_t at, size_t bytes) override { return inner_->place(cell, at, bytes); }
 
@@ -38,21 +38,30 @@ class Fault final : public Transport {
   }
 
   Status get(int peer, Window window, Cell cell, size_t at, size_t bytes, void* scratch, const void** data) override {
-    nap(faults_.delay_ns);
-    ++asked_;
-    bool nth = faults_.refuse_every != 0 && asked_ % faults_.refuse_every == 0;
-    if (nth || succeeded_ >= faults_.cut_after) return refuse(bytes, scratch, data);
-    Status status = inner_->get(peer, window, cell, at, bytes, scratch, data);
-    if (status.ok()) ++succeeded_;
-    return status;
+    if (misbehaves()) {
+      if (scratch != nullptr) memset(scratch, garbage, bytes);
+      *data = scratch;
+      return asked_for();
+    }
+    return count(inner_->get(peer, window, cell, at, bytes, scratch, data));
+  }
+
+  Status give(int peer, Window window, size_t at, const void* data, size_t bytes) override {
+    return misbehaves() ? asked_for() : count(inner_->give(peer, window, at, data, bytes));
   }
 
  private:
-  static Status refuse(size_t bytes, void* scratch, const void** data) {
-    if (scratch != nullptr) memset(scratch, garbage, bytes);
-    *data = scratch;
-    return refused("a fault was asked for (STRETTO_FAULT)", EIO);
+  bool misbehaves() {
+    nap(faults_.delay_ns);
+    ++asked_;
+    bool nth = faults_.refuse_every != 0 && asked_ % faults_.refuse_every == 0;
+    return nth || succeeded_ >= faults_.cut_after;
   }
+  Status count(Status status) {
+    if (status.ok()) ++succeeded_;
+    return status;
+  }
+  static Status asked_for() { return refused("a fault was asked for (STRETTO_FAULT)", EIO); }
 
   std::unique_ptr<Transport> inner_;
   Faults faults_;

@@ -8,9 +8,9 @@
 namespace stretto::transport {
 
 struct Faults {
-  uint64_t delay_ns = 0;            // slept before every get and put
-  uint32_t refuse_every = 0;        // every n-th get is refused; 0: none
-  uint64_t cut_after = UINT64_MAX;  // gets that succeed before all further ones are refused
+  uint64_t delay_ns = 0;            // slept before every get, give and put
+  uint32_t refuse_every = 0;        // every n-th get or give is refused; 0: none
+  uint64_t cut_after = UINT64_MAX;  // gets and gives that succeed before all further ones are refused
 };
 
 std::unique_ptr<Transport> make_fault(std::unique_ptr<Transport> inner, const Faults& faults);

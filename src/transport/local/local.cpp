@@ -13,7 +13,7 @@ class Local final : public Transport {
   size_t cell_bytes() const override { return SIZE_MAX; }
   uint32_t cells() const override { return UINT32_MAX; }
   bool maps() const override { return true; }
-  Reach reach() const override { return Reach::both(Mechanism::address); }
+  Reach reach() const override { return Reach::mapping(Mechanism::address); }
   Window window(const void* buffer) const override { return {reinterpret_cast<uintptr_t>(buffer)}; }
   Status put(Cell, size_t, const void*, size_t) override { return Status::good(); }
   void* place(Cell, size_t, size_t) override { return nullptr; }

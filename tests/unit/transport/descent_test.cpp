@@ -68,11 +68,12 @@ TEST(Window, EarlierKeepsItsMechanism) {
 }
 
 TEST(Window, ReachIsWhatAllHave) {
-  Reach all = Reach::both(Mechanism::arena) | Reach::reading(Mechanism::address);
+  Reach all = Reach::mapping(Mechanism::arena) | Reach::reading(Mechanism::address);
   Reach copies = Reach::reading(Mechanism::address);
   Window in = tagged(Mechanism::arena, 0), out = tagged(Mechanism::address, 4096);
   EXPECT_TRUE(all.reads(in) && all.writes(in) && all.reads(out));
-  EXPECT_FALSE(all.writes(out) || (all & copies).reads(in) || all.read_only().writes(in) || all.reads({}));
+  EXPECT_FALSE(all.writes(out) || (all & copies).reads(in) || all.unmapped().writes(in) || !all.unmapped().gives(in) ||
+               all.gives(out) || all.reads({}));
 }
 
 }  // namespace
