@@ -10,6 +10,7 @@ namespace {
 Status send(const Request& request, Rounds& rounds) {
   rounds.drained_all();
   for (uint32_t i = 0; i < rounds.count(); ++i) STRETTO_TRY(rounds.stage(i, request.input));
+  rounds.fetch_next();
   return Status::good();
 }
 

@@ -24,6 +24,7 @@ class GatherReduction {
       if (stages_) STRETTO_TRY(rounds_.stage(i, request_.input));
       if (consumer_) STRETTO_TRY(consume(i));
     }
+    if (stages_) rounds_.fetch_next();
     return Status::good();
   }
 
@@ -40,9 +41,18 @@ class GatherReduction {
       STRETTO_TRY(rounds_.wait_filled(r, i));
       STRETTO_TRY(rounds_.get(r, i, range, &inputs[r]));
     }
-    combine(request_, inputs, team_.size, static_cast<char*>(request_.output) + rounds_.at(range), range.size());
+    char* out = static_cast<char*>(request_.output) + rounds_.at(range);
+    char* near = nearby(range);
+    combine(request_, inputs, team_.size, near != nullptr ? near : out, range.size());
     rounds_.drained(i);
+    if (near != nullptr) kernels::copy(out, near, rounds_.bytes(range), kernels::Store::stream);
     return Status::good();
+  }
+
+  // Where the result goes past the caches, it is made in one first. Null: straight to where it belongs.
+  char* nearby(const Range& range) {
+    const bool streams = team_.store_of(2 * request_.bytes()) == kernels::Store::stream && request_.op != kernels::Op::user;
+    return streams ? static_cast<char*>(team_.scratch.get(rounds_.bytes(range))) : nullptr;
   }
 
   Team& team_;

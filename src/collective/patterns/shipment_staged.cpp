@@ -35,6 +35,7 @@ class StagedShipment {
     parcels_.keep_own();
     STRETTO_TRY(run_rounds());
     take_along();
+    if (!parcels_.gets_any()) rounds().fetch_next();
     if (route_.known ? route_.ends != Ends::all : route_.ends == Ends::from_root) exchange_.finish();
     return parcels_.outcome();
   }
@@ -162,7 +163,8 @@ class StagedShipment {
   // costs little.
   void begin_rounds() {
     size_t pieces = size_t(widest_), cell = team_.staged->cell_bytes();
-    size_t in_round = std::min(cell, std::max(staged_piece(longest_ * pieces), staged_piece(0) * pieces));
+    size_t in_round =
+        std::min(cell, std::max(staged_piece(longest_ * pieces, route_.ends == Ends::all), staged_piece(0) * pieces));
     slice_ = in_round / pieces;
     if (slice_ > cache_line) slice_ &= ~(cache_line - 1);
     Request lengths;
