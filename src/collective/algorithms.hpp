@@ -21,6 +21,7 @@ Status bcast_levels(Team& team, const Request& request);
 Status bcast_domains(Team& team, const Request& request);
 Status bcast_tree(Team& team, const Request& request);
 Status bcast_staged(Team& team, const Request& request);
+Status bcast_handover(Team& team, const Request& request);
 Status bcast_direct(Team& team, const Request& request);
 
 Status reduce_flat(Team& team, const Request& request);
@@ -46,6 +47,8 @@ Status allreduce_paper_large(Team& team, const Request& request);
 Status allreduce_presence(Team& team, const Request& request);
 Status allreduce_presence_direct(Team& team, const Request& request);
 Status allreduce_ticket(Team& team, const Request& request);
+
+Status exscan_handover(Team& team, const Request& request);
 
 using Ship = Status(Team&, const Request&, Route);
 template <Ship ship, Route route>
@@ -81,6 +84,7 @@ inline constexpr Algorithm algorithms[] = {
     {"domains", Kind::bcast, any_size, true, false, bcast_domains},
     {"tree", Kind::bcast, any_size, true, true, bcast_tree},
     {"staged", Kind::bcast, any_size, true, false, bcast_staged},
+    {"handover", Kind::bcast, any_size, true, true, bcast_handover},
     {"direct", Kind::bcast, any_size, true, true, bcast_direct},
     {"flat", Kind::reduce, slot_payload, false, false, reduce_flat},
     {"levels", Kind::reduce, slot_payload, false, false, reduce_levels},
@@ -106,26 +110,34 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
     {"flat", Kind::gather, flat_shipment, false, false, along<ship_flat, gather_route>},
     {"staged", Kind::gather, any_size, true, false, along<ship_staged, gather_route>},
+    {"handover", Kind::gather, any_size, true, true, along<ship_handover, gather_route>},
     {"direct", Kind::gather, any_size, true, true, along<ship_direct, gather_route>},
     {"flat", Kind::scatter, flat_shipment, false, false, along<ship_flat, scatter_route>},
     {"staged", Kind::scatter, any_size, true, false, along<ship_staged, scatter_route>},
+    {"handover", Kind::scatter, any_size, true, true, along<ship_handover, scatter_route>},
     {"direct", Kind::scatter, any_size, true, true, along<ship_direct, scatter_route>},
     {"flat", Kind::allgather, flat_shipment, false, false, along<ship_flat, allgather_route>},
+    {"pair", Kind::allgather, any_size, true, true, along<ship_pair, allgather_route>},
     {"staged", Kind::allgather, any_size, true, false, along<ship_staged, allgather_route>},
     {"direct", Kind::allgather, any_size, true, true, along<ship_direct, allgather_route>},
     {"flat", Kind::alltoall, flat_shipment, false, false, along<ship_flat, alltoall_route>},
-    {"pair", Kind::alltoall, any_size, true, false, along<ship_pair, alltoall_route>},
+    {"pair", Kind::alltoall, any_size, true, true, along<ship_pair, alltoall_route>},
     {"staged", Kind::alltoall, any_size, true, false, along<ship_staged, alltoall_route>},
     {"direct", Kind::alltoall, any_size, true, true, along<ship_direct, alltoall_route>},
     {"staged", Kind::gatherv, any_size, true, false, along<ship_staged, gatherv_route>},
+    {"handover", Kind::gatherv, any_size, true, true, along<ship_handover, gatherv_route>},
     {"direct", Kind::gatherv, any_size, true, true, along<ship_direct, gatherv_route>},
     {"staged", Kind::scatterv, any_size, true, false, along<ship_staged, scatterv_route>},
+    {"handover", Kind::scatterv, any_size, true, true, along<ship_handover, scatterv_route>},
     {"direct", Kind::scatterv, any_size, true, true, along<ship_direct, scatterv_route>},
     {"flat", Kind::allgatherv, flat_shipment, false, false, along<ship_flat, allgather_route>},
+    {"pair", Kind::allgatherv, any_size, true, true, along<ship_pair, allgather_route>},
     {"staged", Kind::allgatherv, any_size, true, false, along<ship_staged, allgather_route>},
     {"direct", Kind::allgatherv, any_size, true, true, along<ship_direct, allgather_route>},
+    {"pair", Kind::alltoallv, any_size, true, true, along<ship_pair, alltoallv_route>},
     {"staged", Kind::alltoallv, any_size, true, false, along<ship_staged, alltoallv_route>},
     {"direct", Kind::alltoallv, any_size, true, true, along<ship_direct, alltoallv_route>},
+    {"pair", Kind::alltoallw, any_size, true, true, along<ship_pair, alltoallv_route>},
     {"staged", Kind::alltoallw, any_size, true, false, along<ship_staged, alltoallv_route>},
     {"direct", Kind::alltoallw, any_size, true, true, along<ship_direct, alltoallv_route>},
     {"flat", Kind::reduce_scatter, slot_payload, false, false, scatter_reduce_flat},
@@ -141,6 +153,7 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::scan, any_size, true, true, over<prefix_direct, Prefix::with_own>},
     {"flat", Kind::exscan, slot_payload, false, false, over<prefix_flat, Prefix::before_own>},
     {"staged", Kind::exscan, any_size, true, false, over<prefix_staged, Prefix::before_own>},
+    {"handover", Kind::exscan, any_size, true, true, exscan_handover},
     {"direct", Kind::exscan, any_size, true, true, over<prefix_direct, Prefix::before_own>},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);

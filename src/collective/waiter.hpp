@@ -84,6 +84,13 @@ class Waiter {
     return wait_long({signal, target, writer, ask, &ready});
   }
 
+  // peer_lost where rank `rank` is known to have died: to be asked before anything is done to a process that may have its number
+  // since. Asks the system, which takes microseconds.
+  Status expect_alive(int rank) const {
+    const bool alive = hooks_.alive == nullptr || hooks_.alive(hooks_.context, rank);
+    return alive ? Status::good() : peer_lost("a rank died", rank);
+  }
+
   // A short look out for what is likely to come at once: whether it has come.
   bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {
     for (uint32_t i = 0; i < looks && policy_.spins > 0; ++i) {

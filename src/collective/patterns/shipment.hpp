@@ -37,6 +37,9 @@ Status ship_staged(Team& team, const Request& request, Route route);
 // Between two ranks that both give: likewise, but the lines of the cells change hands. More ranks: as ship_staged.
 Status ship_pair(Team& team, const Request& request, Route route);
 
+// Between two ranks of which one gives: both copy, where they meet (patterns/handover.hpp). Else as ship_staged.
+Status ship_handover(Team& team, const Request& request, Route route);
+
 // From and to the buffers where they are: peers are read, or the root of a gather is written to by all at once where its memory
 // is mapped. Per byte 1 load and 1 store. What cannot be reached by all is staged; so is what was refused in mid-course.
 Status ship_direct(Team& team, const Request& request, Route route);

@@ -1,6 +1,7 @@
 // Two ranks that give each other something. The lines that carry it change hands: a rank writes to those that it has read before,
 // so that it holds them already. (A line that only one rank writes to has to be claimed back from its reader each time, which
-// costs as much as reading it.) That also says that they are free: nobody waits for anybody to have read.
+// costs as much as reading it.) That also says that they are free: nobody waits for anybody to have read. What is small enough
+// comes with the label.
 //
 // Round n stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit each writes to its own
 // cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has read in n-2.
@@ -13,60 +14,89 @@ namespace stretto::collective {
 namespace {
 
 constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of the next are on their way
+constexpr size_t direct_from = 1 << 20;  // to have it read through the kernel is faster than two copies
 
 class PairShipment {
  public:
   PairShipment(Team& team, const Request& request, Route route)
       : team_(team),
         request_(request),
+        route_(route),
         parcels_(team, request, route),
         exchange_(team),
         other_(1 - team.rank),
         given_(parcels_.given(other_)),
         room_(parcels_.room(other_)),
-        round_(std::min(staged_piece(parcels_.longest()), team.staged->cell_bytes())),
-        count_((parcels_.longest() + round_ - 1) / round_),
-        first_(team.rounds + 1) {
-    team.rounds += count_;
-  }
+        first_(team.rounds + 1) {}
 
   Status run() {
     STRETTO_TRY(post());
+    if (!route_.known) STRETTO_TRY(greet());
+    plan();
+    if (longest_ >= direct_from) return go_direct();
+    team_.rounds += count_;
     // Whatever else the cells were used for must have ended on both sides.
     if (count_ > 0 && team_.rounds_swapped != first_ - 1) STRETTO_TRY(team_.all_drained(first_ - 1));
     for (size_t i = 0; i <= count_; ++i) {
       if (i < count_) STRETTO_TRY(put(i));
       if (i == 0) parcels_.keep_own();
-      if (i == 0) STRETTO_TRY(greet());
+      if (i == 0 && route_.known) STRETTO_TRY(greet());
       if (i > 0) STRETTO_TRY(get(i - 1));
     }
+    if (comes_along(taken_)) parcels_.receive(other_, 0, theirs_->along, taken_);
     if (count_ > 0) leave();
+    exchange_.fetch_next(posted_);
     return parcels_.outcome();
   }
 
  private:
+  struct Note {
+    uint64_t label;  // with the bytes that a rank gives
+    char along[slot_payload - sizeof(uint64_t)];
+  };
+
+  static bool comes_along(size_t bytes) { return bytes <= sizeof(Note::along); }
+
   Status post() {
     void* payload;
     STRETTO_TRY(exchange_.claim(&payload));
-    const uint64_t label = label_of(request_.kind, Form::staged, given_.bytes);
-    __builtin_memcpy(payload, &label, sizeof label);
-    exchange_.post(sizeof label);
+    auto* note = static_cast<Note*>(payload);
+    note->label = label_of(request_.kind, Form::staged, given_.bytes);
+    const size_t along = comes_along(given_.bytes) ? given_.bytes : 0;
+    if (along > 0) __builtin_memcpy(note->along, given_.data, along);
+    posted_ = offsetof(Note, along) + along;
+    exchange_.post(posted_);
     return Status::good();
   }
 
-  // Both call the same, and what the other gives is what this rank reckons with.
+  // Both call the same; and where the route is known, what the other gives is what this rank reckons with.
   Status greet() {
     const void* payload;
-    uint64_t label;
     STRETTO_TRY(exchange_.read(other_, &payload));
-    __builtin_memcpy(&label, payload, sizeof label);
-    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, other_));
-    if (bytes_of(label) != room_.bytes) return disagreed("ranks disagree about the size of a message", other_);
+    theirs_ = static_cast<const Note*>(payload);
+    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), theirs_->label, other_));
+    if (route_.known && bytes_of(theirs_->label) != room_.bytes)
+      return disagreed("ranks disagree about the size of a message", other_);
     return Status::good();
   }
 
-  size_t length(size_t i, const Piece& piece) const {
-    return piece.bytes > i * round_ ? std::min(piece.bytes - i * round_, round_) : 0;
+  // What goes through cells, on both ways: both know.
+  void plan() {
+    taken_ = route_.known ? room_.bytes : bytes_of(theirs_->label);
+    for (size_t bytes : {given_.bytes, taken_})
+      if (!comes_along(bytes)) longest_ = std::max(longest_, bytes);
+    round_ = std::min(staged_piece(longest_, true), team_.staged->cell_bytes());
+    count_ = (longest_ + round_ - 1) / round_;
+  }
+
+  Status go_direct() {
+    if (route_.known) STRETTO_TRY(greet());
+    return ship_direct(team_, request_, route_);
+  }
+
+  // Of a piece of so many bytes, in round i.
+  size_t length(size_t i, size_t bytes) const {
+    return bytes > i * round_ && !comes_along(bytes) ? std::min(bytes - i * round_, round_) : 0;
   }
 
   // Where `writer` writes in round i.
@@ -79,7 +109,7 @@ class PairShipment {
   }
 
   Status put(size_t i) {
-    const size_t bytes = length(i, given_);
+    const size_t bytes = length(i, given_.bytes);
     char* to = place(team_.rank, i, bytes);
     if (to == nullptr) return invalid("cells that only their owner writes to", other_);
     kernels::copy(to, static_cast<const char*>(given_.data) + i * round_, bytes);
@@ -88,7 +118,7 @@ class PairShipment {
   }
 
   Status get(size_t i) {
-    const size_t bytes = length(i, room_);
+    const size_t bytes = length(i, taken_);
     STRETTO_TRY(team_.waiter.until(team_.board(other_).filled, first_ + i, other_));
     const char* from = place(other_, i, bytes);
     if (from == nullptr) return invalid("cells that only their owner writes to", other_);
@@ -109,18 +139,22 @@ class PairShipment {
 
   Team& team_;
   const Request& request_;
+  const Route route_;
   Parcels parcels_;
   Exchange exchange_;
   const int other_;
   const Piece given_, room_;
-  const size_t round_, count_;
+  const Note* theirs_ = nullptr;  // in its slot, until the next exchange
+  size_t posted_ = 0;             // bytes of this rank's note
+  size_t taken_ = 0;              // bytes that the other gives
+  size_t longest_ = 0, round_ = 0, count_ = 0;
   const uint64_t first_;
 };
 
 }  // namespace
 
 Status ship_pair(Team& team, const Request& request, Route route) {
-  return team.size == 2 ? PairShipment(team, request, route).run() : ship_staged(team, request, route);
+  return team.size == 2 && route.ends == Ends::all ? PairShipment(team, request, route).run() : ship_staged(team, request, route);
 }
 
 }  // namespace stretto::collective

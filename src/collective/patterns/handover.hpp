@@ -1,0 +1,63 @@
+// Handover: one of two ranks gives a piece of its memory, and both copy it to where the other wants it.
+//
+// A copy through the kernel is slow for the one who makes it, but two ranks can make it at once: the taker reads from the front,
+// the giver writes from the back, until they meet. Per byte 1 load and 1 store, shared by both.
+//
+// The taker says on arrival where it wants the piece. The giver alone decides: if the taker is there, or comes in a moment, both
+// copy; else the giver stages the piece and need not wait. One that the cells cannot hold is waited for: its giver could not
+// leave anyway. One that is small enough comes with what the giver says.
+#pragma once
+#include <algorithm>
+
+#include "collective/patterns/exchange.hpp"
+#include "collective/request.hpp"
+
+namespace stretto::collective {
+
+class Handover {
+ public:
+  // `own`: what this rank gives, or the room for what it gets.
+  Handover(Team& team, Kind kind, int giver, const Piece& own)
+      : team_(team), kind_(kind), giver_(giver), gives_(team.rank == giver), other_(1 - team.rank), own_(own), exchange_(team) {}
+
+  // The taker says where it is; the giver looks whether it has said so.
+  Status begin();
+  // Whether this rank does better not to go on at once.
+  bool has_time() const;
+
+  // Then: how it is done, as both see it; and does it. Room that is too short for the piece may be left as it is.
+  Status agree();
+  Status move();
+
+  // Once agreed: of what the giver gives.
+  size_t given_bytes() const { return gives_ ? own_.bytes : their_bytes_; }
+
+ private:
+  struct Note;
+
+  bool may_copy() const;
+  Status write_note(uint32_t how);
+  Status read_note();
+  Status meet();
+  uint32_t choose() const;
+  size_t bytes() const { return std::min(own_.bytes, their_bytes_); }
+  Status copy_together();
+  Status stage();
+  bool copy_shares();
+  bool copy(size_t at, size_t bytes);
+
+  Team& team_;
+  const Kind kind_;
+  const int giver_;
+  const bool gives_;
+  const int other_;
+  const Piece own_;
+  Exchange exchange_;
+  Note *mine_ = nullptr, *theirs_ = nullptr;  // in the slots, until this one ends
+  size_t posted_ = 0, their_bytes_ = 0;
+};
+
+// All of it, where there is nothing to be done meanwhile.
+Status hand_over(Team& team, Kind kind, int giver, const Piece& own);
+
+}  // namespace stretto::collective
