@@ -7,11 +7,43 @@
 #include <string>
 
 #include "collective/algorithms.hpp"
+#include "collective/patterns/handover.hpp"
 #include "shipments.hpp"
 #include "team_of_threads.hpp"
 
 namespace stretto::collective {
 namespace {
+
+// Counts what passes through a direct transport that copies.
+class Counting final : public transport::Transport {
+ public:
+  struct Bytes {
+    size_t taken = 0, given = 0;
+  };
+  Counting(std::unique_ptr<Transport> inner, Bytes* bytes) : inner_(std::move(inner)), bytes_(bytes) {}
+
+  const char* name() const override { return inner_->name(); }
+  size_t cell_bytes() const override { return inner_->cell_bytes(); }
+  uint32_t cells() const override { return inner_->cells(); }
+  bool maps() const override { return inner_->maps(); }
+  transport::Reach reach() const override { return inner_->reach(); }
+  transport::Window window(const void* buffer) const override { return inner_->window(buffer); }
+  Status put(transport::Cell cell, size_t at, const void* data, size_t n) override { return inner_->put(cell, at, data, n); }
+  void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
+  Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
+             const void** data) override {
+    bytes_->taken += n;
+    return inner_->get(peer, window, cell, at, n, scratch, data);
+  }
+  Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
+    bytes_->given += n;
+    return inner_->give(peer, window, at, data, n);
+  }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  Bytes* bytes_;
+};
 
 class Shipments : public ::testing::Test {
  protected:
@@ -38,6 +70,8 @@ class Shipments : public ::testing::Test {
     }
   }
 
+  void leave_behind(int ranks, const Algorithm& row);
+
   std::mt19937 random_{20261122};
   const Algorithm* row_ = nullptr;
   size_t largest_ = 30000;  // piece
@@ -46,6 +80,7 @@ class Shipments : public ::testing::Test {
 class EveryShipment : public Shipments, public ::testing::WithParamInterface<int> {
  protected:
   void hold_back(int ranks);
+  void truncate(int ranks);
   void SetUp() override { row_ = &algorithms[GetParam()]; }
 };
 
@@ -59,22 +94,28 @@ TEST_P(EveryShipment, DeliversWhatWasSent) {
 TEST_P(EveryShipment, WithoutReachingPeers) {
   TeamOptions options;
   options.direct = false;
-  TeamOfThreads threads(3, options);
-  run_random(threads, 10);
+  for (int ranks : {2, 3}) {
+    TeamOfThreads threads(ranks, options);
+    run_random(threads, 10);
+  }
 }
 
 TEST_P(EveryShipment, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
-  TeamOfThreads threads(3, options);
-  run_random(threads, 20);
+  for (int ranks : {2, 3}) {
+    TeamOfThreads threads(ranks, options);
+    run_random(threads, 20);
+  }
 }
 
 TEST_P(EveryShipment, SleepsAndWakes) {
   TeamOptions options;
   options.policy = {1, 0, 0, true};
-  TeamOfThreads threads(4, options);
-  run_random(threads, 10);
+  for (int ranks : {2, 4}) {
+    TeamOfThreads threads(ranks, options);
+    run_random(threads, 10);
+  }
 }
 
 TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
@@ -85,8 +126,10 @@ TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
       if (rank == 1) faults.cut_after = cut;
       return faults;
     };
-    TeamOfThreads threads(3, options);
-    run_random(threads, 6);
+    for (int ranks : {2, 3}) {
+      TeamOfThreads threads(ranks, options);
+      run_random(threads, 6);
+    }
   }
 }
 
@@ -114,7 +157,9 @@ void EveryShipment::hold_back(int ranks) {
 TEST_P(EveryShipment, TruncatesWhatIsTooLong) {
   bool known_staged = row().needs_stage && !varies(row().kind);
   if (known_staged || row().kind == Kind::allgatherv || (gives_each(row().kind) && !varies(row().kind))) return;
-  constexpr int ranks = 3;
+  for (const int ranks : {2, 3}) truncate(ranks);
+}
+void EveryShipment::truncate(const int ranks) {
   TeamOfThreads threads(ranks);
   for (size_t size : {40, 9000}) {
     if (size > row().max_bytes) continue;
@@ -270,28 +315,86 @@ TEST_F(Shipments, OfTwoRanksWaitForWhatIsStillInTheCells) {
 }
 
 // Who only gives leaves with its call when all is staged: here the receiver comes only after everybody else has returned.
-TEST_F(Shipments, LeaveBehindWhatTheirCellsHold) {
-  constexpr int ranks = 3;
+void Shipments::leave_behind(const int ranks, const Algorithm& row) {
   TeamOptions options;
   options.cell_bytes = 128 << 10;
-  for (const Kind kind : {Kind::gather, Kind::scatter}) {
-    for (size_t size : {size_t(300), size_t(200) << 10, size_t(480) << 10}) {
-      if (kind == Kind::scatter) size /= ranks - 1;
-      TeamOfThreads threads(ranks, options);
-      Plan plan{kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
-      for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
-      std::atomic<int> gone{0};
-      threads.run([&](Team& team) {
-        Part part(plan, team.rank);
-        const bool late = kind == Kind::gather ? team.rank == 0 : team.rank != 0;
-        const int first = kind == Kind::gather ? ranks - 1 : 1;
-        while (late && gone < first) std::this_thread::yield();
-        STRETTO_TRY(ship_staged(team, part.request(), kind == Kind::gather ? gather_route : scatter_route));
-        if (!late) ++gone;
-        return part.right() ? Status::good() : invalid("wrong bytes");
-      });
+  const Kind kind = row.kind;
+  for (size_t size : {size_t(300), size_t(20) << 10, size_t(200) << 10, size_t(480) << 10}) {
+    if (kind == Kind::scatter) size /= size_t(ranks) - 1;
+    TeamOfThreads threads(ranks, options);
+    Plan plan{kind, ranks, 0, {}, std::vector<bool>(size_t(ranks), false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+    std::atomic<int> gone{0};
+    threads.run([&](Team& team) {
+      Part part(plan, team.rank);
+      const bool late = kind == Kind::gather ? team.rank == 0 : team.rank != 0;
+      const int first = kind == Kind::gather ? ranks - 1 : 1;
+      while (late && gone < first) std::this_thread::yield();
+      STRETTO_TRY(row.run(team, part.request()));
+      if (!late) ++gone;
+      return part.right() ? Status::good() : invalid("wrong bytes");
+    });
+  }
+}
+TEST_F(Shipments, LeaveBehindWhatTheirCellsHold) {
+  for (const Algorithm& row : algorithms) {
+    if (row.kind != Kind::gather && row.kind != Kind::scatter) continue;
+    if (row.name == std::string("staged")) leave_behind(3, row);
+    if (row.name == std::string("handover")) leave_behind(2, row);
+  }
+}
+
+// Where the two of a handover are there together, both copy: in the end, whoever of them was refused in mid-course.
+TEST_F(Shipments, HandedOverByBoth) {
+  constexpr size_t size = 700'000;
+  for (const int refused : {-1, 0, 1}) {
+    for (const Algorithm& row : algorithms) {
+      if (row.name != std::string("handover") || !is_shipment(row.kind)) continue;
+      Counting::Bytes counts[2];
+      TeamOptions options;
+      options.faults = [&](int rank) {
+        transport::Faults faults;
+        if (rank == refused) faults.cut_after = 1;
+        return faults;
+      };
+      TeamOfThreads threads(2, options);
+      for (int r = 0; r < 2; ++r)
+        threads.team(r).direct = std::make_unique<Counting>(std::move(threads.team(r).direct), &counts[r]);
+      for (int i = 0; i < 3; ++i) {
+        Plan plan{row.kind, 2, i % 2, {}, std::vector<bool>(2, false)};
+        for (int from = 0; from < 2; ++from) plan.message.emplace_back(2, random_bytes(random_, size));
+        threads.run([&](Team& team) {
+          Part part(plan, team.rank);
+          STRETTO_TRY(row.run(team, part.request()));
+          return part.right() ? Status::good() : invalid("wrong bytes", int(row.kind));
+        });
+        if (refused >= 0) continue;
+        const int giver = scatters(row.kind) ? i % 2 : 1 - i % 2;
+        EXPECT_EQ(counts[giver].given + counts[1 - giver].taken, size) << name(row.kind);
+        EXPECT_EQ(counts[giver].taken + counts[1 - giver].given, 0u);
+        counts[0] = counts[1] = {};
+      }
     }
   }
+}
+
+// A process number may be another's by the time that a late giver comes: nothing is written to who has died.
+TEST_F(Shipments, NothingIsHandedToTheDead) {
+  constexpr size_t size = 40'000;
+  Counting::Bytes counts;
+  TeamOfThreads threads(2);
+  threads.team(0).direct = std::make_unique<Counting>(std::move(threads.team(0).direct), &counts);
+  WaitHooks hooks;
+  hooks.alive = [](void*, int) { return false; };
+  threads.team(0).waiter = Waiter(WaitPolicy::oversubscribed(), hooks);
+  Bytes given(size, 1), room(size, 2);
+  Handover taker(threads.team(1), Kind::bcast, 0, {room.data(), size});
+  ASSERT_TRUE(taker.begin().ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  Handover giver(threads.team(0), Kind::bcast, 0, {given.data(), size});
+  ASSERT_TRUE(giver.begin().ok());
+  EXPECT_EQ(giver.agree().code, Code::peer_lost);
+  EXPECT_EQ(counts.given, 0u);
 }
 
 // Ranks that call different collectives must not hang.
