@@ -44,7 +44,8 @@ extern World world;
 
 // Each is collective over MPI_COMM_WORLD.
 void random_operations(MPI_Comm comm, uint64_t seed, int steps, World& result);  // random.cpp
-void semantics();                                                                // semantics.cpp
-void persistent();                                                               // persistent.cpp
-void progress();                                                                 // progress.cpp
-void death();                                                                    // death.cpp
+void random_operations_in_threads(int threads, uint64_t seed, int steps, World& result);
+void semantics();   // semantics.cpp
+void persistent();  // persistent.cpp
+void progress();    // progress.cpp
+void death();       // death.cpp

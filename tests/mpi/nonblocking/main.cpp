@@ -1,28 +1,12 @@
 // nonblocking [--seed N] [--steps N] [--threads N] [--multiple] [--nodes] [--taken] section...: see check.hpp.
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 
 #include "check.hpp"
 
 World world;
 
 namespace {
-
-void in_threads() {
-  std::vector<MPI_Comm> comms(static_cast<size_t>(world.threads));
-  std::vector<World> results(comms.size(), world);
-  for (MPI_Comm& comm : comms) PMPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < comms.size(); ++i)
-    threads.emplace_back([&, i] { random_operations(comms[i], world.seed + 17 * i, world.steps, results[i]); });
-  for (auto& thread : threads) thread.join();
-  for (size_t i = 0; i < comms.size(); ++i) {
-    world.checks += results[i].checks;
-    world.failures += results[i].failures;
-    PMPI_Comm_free(&comms[i]);
-  }
-}
 
 // An operation that nobody waits for: MPI_Finalize does.
 void leave_one() {
@@ -38,7 +22,7 @@ void run(const char* section) {
   if (std::strcmp(section, "persistent") == 0) persistent();
   if (std::strcmp(section, "progress") == 0) progress();
   if (std::strcmp(section, "death") == 0) death();
-  if (std::strcmp(section, "threads") == 0) in_threads();
+  if (std::strcmp(section, "threads") == 0) random_operations_in_threads(world.threads, world.seed, world.steps, world);
 }
 
 }  // namespace

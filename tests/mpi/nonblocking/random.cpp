@@ -1,6 +1,7 @@
 // Random nonblocking collectives on several communicators, many at once, completed in every way and in any order, among blocking
 // collectives and messages; compared with what PMPI's blocking calls give for the same inputs.
 #include <memory>
+#include <thread>
 
 #include "calls.hpp"
 
@@ -154,4 +155,31 @@ class Jobs {
 void random_operations(MPI_Comm comm, uint64_t seed, int steps, World& result) {
   Jobs jobs(comm, seed, result);
   for (int i = 0; i < steps; ++i) jobs.step(i);
+}
+
+void random_operations_in_threads(int count, uint64_t seed, int steps, World& result) {
+  // One thread makes all communicators: Open MPI 5 now and then hangs where several duplicate different ones at once.
+  const auto n = size_t(count);
+  std::vector<MPI_Comm> comms(n);
+  World none = result;
+  none.checks = none.failures = 0;
+  std::vector<World> results(n, none);
+  std::vector<std::unique_ptr<Jobs>> jobs;
+  for (size_t i = 0; i < n; ++i) {
+    PMPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    jobs.push_back(std::make_unique<Jobs>(comms[i], seed + 17 * i, results[i]));
+  }
+  std::vector<std::thread> threads;
+  for (auto& own : jobs)
+    threads.emplace_back([&own, steps] {
+      for (int i = 0; i < steps; ++i) own->step(i);
+      own->complete_all();
+    });
+  for (auto& thread : threads) thread.join();
+  jobs.clear();
+  for (MPI_Comm& comm : comms) PMPI_Comm_free(&comm);
+  for (const World& one : results) {
+    result.checks += one.checks;
+    result.failures += one.failures;
+  }
 }
