@@ -36,7 +36,7 @@ int stretto_tuning(const char** path, const char** header, const char** about);
  * or -1. */
 int stretto_next_rules(const char* text);
 
-/* Which algorithm runs, and by which line of these rules (null: the built-in ones). Looks at no job. */
+/* Which algorithm runs, and by which line of these rules (null: the built-in ones), on this CPU. Looks at no job. */
 typedef struct {
   const char* collective; /* "allreduce" */
   unsigned long long bytes;

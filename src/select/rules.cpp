@@ -65,6 +65,13 @@ bool parse_library(string_view name, Rule* rule) {
   return true;
 }
 
+bool parse_cpu(string_view name, Rule* rule) {
+  Cpu cpu;
+  if (!cpu_named(name.data(), name.size(), &cpu)) return false;
+  rule->cpu = int8_t(cpu);
+  return true;
+}
+
 bool parse_algorithm(string_view word, Rule* rule) {
   if (word == "mpi") return rule->algorithm = -1, true;
   bool across = rule->nodes.from > 1;
@@ -87,6 +94,7 @@ bool parse_condition(string_view word, Rule* rule) {
   if (key == "domains") return parse_interval(value, &rule->domains);
   if (key == "nodes") return parse_interval(value, &rule->nodes);
   if (key == "library") return parse_library(value, rule);
+  if (key == "cpu") return parse_cpu(value, rule);
   if (value != "yes" && value != "no") return false;
   if (key == "crowded") return rule->crowded = value == "yes", true;
   if (key == "arena") return rule->arena = value == "yes", true;
@@ -99,6 +107,7 @@ bool parse_line(string_view word, string_view line, Rule* rule) {
   word = next_word(line);
   for (string_view next = next_word(line); !next.empty(); word = next, next = next_word(line))
     if (!parse_condition(word, rule)) return false;
+  if (rule->cpu >= 0 && rule->nodes.to > 1) return false;
   return parse_algorithm(word, rule);
 }
 
@@ -142,11 +151,30 @@ Library library_of(const char* version) {
   return Library::other;
 }
 
+// Where `name` stands among the names of an enumeration's values.
+template <typename Value, size_t count>
+static bool value_named(const string_view (&names)[count], string_view name, Value* value) {
+  for (size_t i = 0; i < count; ++i)
+    if (name == names[i]) return *value = Value(i), true;
+  return false;
+}
+
 bool library_named(const char* name, size_t length, Library* library) {
   constexpr string_view names[] = {"other", "openmpi", "mpich", "intelmpi"};
-  for (size_t i = 0; i < std::size(names); ++i)
-    if (string_view(name, length) == names[i]) return *library = Library(i), true;
-  return false;
+  return value_named(names, {name, length}, library);
+}
+
+Cpu cpu_here() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_is("amd")) return Cpu::amd;
+  if (__builtin_cpu_is("intel")) return Cpu::intel;
+#endif
+  return Cpu::other;
+}
+
+bool cpu_named(const char* name, size_t length, Cpu* cpu) {
+  constexpr string_view names[] = {"other", "amd", "intel"};
+  return value_named(names, {name, length}, cpu);
 }
 
 Status parse_rules(const char* text, size_t length, Rules* rules) {
@@ -213,6 +241,7 @@ const char* default_rules() {
          "reduce     bytes=256K.. arena=yes  presence_direct\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce     bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
+         "reduce     bytes=2K.. ranks=2 cpu=amd crowded=no  pair\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"

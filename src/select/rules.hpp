@@ -13,9 +13,10 @@
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
 // whether all ranks have arenas (STRETTO_ARENA=on). library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as
-// its own project makes it). domains: FROM..TO, over how many domains (docs/topology.md)
-// the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one. algorithm: mpi, or
-// a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
+// its own project makes it). cpu: amd, intel or other, who made the CPU; only of rules for one node, as nodes may differ.
+// domains: FROM..TO, over how many domains (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the
+// communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2..,
+// from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
 #pragma once
@@ -35,6 +36,11 @@ Library library_of(const char* version);
 // False: there is no such name.
 bool library_named(const char* name, size_t length, Library* library);
 
+// Who made a CPU, as far as rules tell them apart: cache lines travel between cores by other ways.
+enum class Cpu : uint8_t { other, amd, intel };
+Cpu cpu_here();
+bool cpu_named(const char* name, size_t length, Cpu* cpu);
+
 struct Interval {
   uint64_t from = 0;
   uint64_t to = UINT64_MAX;
@@ -48,6 +54,7 @@ struct Rule {
   int8_t crowded = -1;     // -1: either
   int8_t arena = -1;       // -1: either
   int8_t library = -1;     // a Library; -1: any
+  int8_t cpu = -1;         // a Cpu; -1: any
   int16_t algorithm = -1;  // row of collective/hierarchy/rows.hpp; -1: MPI
   int32_t line = 0;        // of the file
 };

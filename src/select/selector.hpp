@@ -19,6 +19,7 @@ struct Facts {
   int domains = 1;     // over which its ranks are spread
   int nodes = 1;       // that the communicator spans
   Library library = Library::other;
+  Cpu cpu = Cpu::other;
 };
 
 // algorithm >= 0: row of collective/hierarchy/rows.hpp. Else declined with `reason`.

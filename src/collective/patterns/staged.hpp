@@ -16,4 +16,8 @@ Status gather_reduce(Team& team, const Request& request, Consumers consumers);
 // stages overlap: round t is staged while t-1 is reduced and t-2 collected.
 Status slice_reduce(Team& team, const Request& request, Consumers consumers);
 
+// The same between two ranks, but lines of cells change hands. More ranks, and users' functions, which must not work in the place
+// of an input: slice_reduce.
+Status pair_reduce(Team& team, const Request& request, Consumers consumers);
+
 }  // namespace stretto::collective

@@ -59,6 +59,15 @@ TEST(Rules, MayHoldUnderOneLibraryOnly) {
   }
 }
 
+TEST(Rules, MayHoldOnOneMakersCpusOnly) {
+  Rules rules = rules_of("reduce cpu=amd pair\nreduce cpu=intel gather\nreduce cpu=other slices\n");
+  Facts facts{Kind::reduce, 1 << 20, 2, false, Travel::by_rules};
+  for (const auto& [cpu, algorithm] : {std::pair{Cpu::amd, "pair"}, {Cpu::intel, "gather"}, {Cpu::other, "slices"}}) {
+    facts.cpu = cpu;
+    EXPECT_EQ(chosen(rules, facts), algorithm);
+  }
+}
+
 TEST(Rules, LibrariesAreToldByWhatTheySayOfThemselves) {
   EXPECT_EQ(library_of("Open MPI v5.0.11, package: Open MPI"), Library::openmpi);
   EXPECT_EQ(library_of("MPICH Version:      5.0.2\n"), Library::mpich);
@@ -218,6 +227,7 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce bytes=4Q flat", 1}, Bad{"allreduce bytes=.. slises", 1},
                                            Bad{"barrier slices", 1}, Bad{"allreduce crowded=maybe flat", 1},
                                            Bad{"allreduce arena=1 flat", 1}, Bad{"allreduce library=lam flat", 1},
+                                           Bad{"allreduce cpu=z80 flat", 1}, Bad{"allreduce cpu=amd nodes=2.. leader", 1},
                                            Bad{"allreduce library= flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
                                            Bad{"allreduce domains=many flat", 1}, Bad{"allreduce nodes=2.. slices", 1},
                                            Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1},
