@@ -164,14 +164,6 @@ bool library_named(const char* name, size_t length, Library* library) {
   return value_named(names, {name, length}, library);
 }
 
-Cpu cpu_here() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_is("amd")) return Cpu::amd;
-  if (__builtin_cpu_is("intel")) return Cpu::intel;
-#endif
-  return Cpu::other;
-}
-
 bool cpu_named(const char* name, size_t length, Cpu* cpu) {
   constexpr string_view names[] = {"other", "amd", "intel"};
   return value_named(names, {name, length}, cpu);
@@ -231,6 +223,7 @@ const char* default_rules() {
          "bcast      bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "bcast      bytes=..1072          flat\n"
          "bcast      bytes=20K.. ranks=2 crowded=no  handover\n"
+         "bcast      bytes=8K.. ranks=2 domains=2.. crowded=no  handover\n"
          "bcast      bytes=16K.. arena=yes domains=2.. crowded=no  tree\n"
          "bcast      bytes=16K.. arena=yes crowded=no  direct\n"
          "bcast      bytes=1M.. arena=yes  direct\n"
@@ -256,6 +249,7 @@ const char* default_rules() {
          "gather     bytes=..1K            flat\n"
          "gather     bytes=16K.. arena=yes crowded=no  direct\n"
          "gather     bytes=20K.. ranks=2 crowded=no  handover\n"
+         "gather     bytes=8K.. ranks=2 domains=2.. crowded=no  handover\n"
          "gather                           staged\n"
          "scatter    bytes=..1K            flat\n"
          "scatter    ranks=2 crowded=no    handover\n"
@@ -308,6 +302,7 @@ const char* default_rules() {
          "scan       bytes=..1072          flat\n"
          "scan                             staged\n"
          "exscan     bytes=20K.. ranks=2 crowded=no  handover\n"
+         "exscan     bytes=8K.. ranks=2 domains=2.. crowded=no  handover\n"
          "exscan     bytes=..64 library=mpich  flat\n"
          "exscan     bytes=..64 crowded=yes  mpi\n"
          "exscan     bytes=32K.. arena=yes  direct\n"

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/cpu.hpp"
 #include "base/status.hpp"
 #include "collective/hierarchy/rows.hpp"
 
@@ -36,9 +37,6 @@ Library library_of(const char* version);
 // False: there is no such name.
 bool library_named(const char* name, size_t length, Library* library);
 
-// Who made a CPU, as far as rules tell them apart: cache lines travel between cores by other ways.
-enum class Cpu : uint8_t { other, amd, intel };
-Cpu cpu_here();
 bool cpu_named(const char* name, size_t length, Cpu* cpu);
 
 struct Interval {

@@ -142,7 +142,7 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   facts.arena = question->arena != 0;
   if (question->library != nullptr && !select::library_named(question->library, strlen(question->library), &facts.library))
     return -1;
-  facts.cpu = select::cpu_here();
+  facts.cpu = cpu_here();
   const select::Selection selection = select::choose(*rules, facts);
   *line = selection.rule < 0 ? 0 : rules->rows[selection.rule].line;
   if (selection.algorithm >= 0) *algorithm = collective::algorithms[selection.algorithm].name;

@@ -10,7 +10,11 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t worth_bytes = 20 << 10;  // less is faster staged
+// Less is faster staged; lines that travel between caches are worth less.
+size_t worth_bytes(const Team& team) {
+  return team.domains.count() > 1 ? 8 << 10 : 20 << 10;
+}
+
 constexpr size_t page = 4 << 10;
 constexpr uint64_t long_ago_ns = 100'000'000;  // within this no process number comes to be another's
 
@@ -82,7 +86,7 @@ struct Handover::Note {
 };
 
 bool Handover::may_copy() const {
-  return own_.bytes >= worth_bytes && team_.direct != nullptr;
+  return own_.bytes >= worth_bytes(team_) && team_.direct != nullptr;
 }
 
 Status Handover::begin() {
@@ -144,7 +148,7 @@ Status Handover::meet() {
 // Of the giver.
 uint32_t Handover::choose() const {
   if (own_.bytes > 0 && own_.bytes <= Note::most_along) return stands_here;
-  if (theirs_ == nullptr || !may_copy() || bytes() < worth_bytes) return 0;
+  if (theirs_ == nullptr || !may_copy() || bytes() < worth_bytes(team_)) return 0;
   const transport::Window here = team_.direct->window(own_.data);
   return (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
 }

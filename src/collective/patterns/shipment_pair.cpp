@@ -6,6 +6,7 @@
 // Round n stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit each writes to its own
 // cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has read in n-2.
 #include "base/cacheline.hpp"
+#include "base/cpu.hpp"
 #include "collective/patterns/exchange.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
@@ -14,7 +15,13 @@ namespace stretto::collective {
 namespace {
 
 constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of the next are on their way
-constexpr size_t direct_from = 1 << 20;  // to have it read through the kernel is faster than two copies
+
+// From so many bytes on it is faster to have them read through the kernel than to copy them twice. Where they go both ways alike
+// lines can change hands for longer, and do so fast on AMD's CPUs.
+size_t direct_from(size_t given, size_t taken) {
+  const bool alike = std::max(given, taken) <= 2 * std::min(given, taken);
+  return alike && cpu_here() == Cpu::amd ? 4 << 20 : 1 << 20;
+}
 
 class PairShipment {
  public:
@@ -33,7 +40,7 @@ class PairShipment {
     STRETTO_TRY(post());
     if (!route_.known) STRETTO_TRY(greet());
     plan();
-    if (longest_ >= direct_from) return go_direct();
+    if (longest_ >= direct_from(given_.bytes, taken_)) return go_direct();
     team_.rounds += count_;
     // Whatever else the cells were used for must have ended on both sides.
     if (count_ > 0 && team_.rounds_swapped != first_ - 1) STRETTO_TRY(team_.all_drained(first_ - 1));
