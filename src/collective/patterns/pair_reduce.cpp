@@ -44,13 +44,22 @@ class PairReduction {
   Status stage(uint32_t i) {
     STRETTO_TRY(rounds_.free(i));
     Range theirs = rounds_.slice(i, other_);
-    char* place = rounds_.in_cell(i, theirs);
-    if (place == nullptr) return invalid("a range outside its cell", other_);
-    const char* input = static_cast<const char*>(request_.input) + rounds_.at(theirs);
-    in_blocks(place, theirs.size(),
-              [&](size_t done, size_t elements) { kernels::copy(place + done, input + done, elements * request_.element); });
+    if (consumes_)
+      STRETTO_TRY(rounds_.put(i, theirs, request_.input));
+    else
+      STRETTO_TRY(fetch_and_put(i, theirs));
     rounds_.filled(i);
-    offer_few(place, rounds_.bytes(theirs));
+    offer_few(rounds_.in_cell(i, theirs), rounds_.bytes(theirs));
+    return Status::good();
+  }
+
+  // Of lines that a lone consumer keeps.
+  Status fetch_and_put(uint32_t i, const Range& range) {
+    char* place = rounds_.in_cell(i, range);
+    if (place == nullptr) return invalid("a range outside its cell", other_);
+    const char* input = static_cast<const char*>(request_.input) + rounds_.at(range);
+    in_blocks(place, range.size(),
+              [&](size_t done, size_t elements) { kernels::copy(place + done, input + done, elements * request_.element); });
     return Status::good();
   }
 
@@ -60,7 +69,7 @@ class PairReduction {
     auto* theirs = static_cast<char*>(team_.staged->place_in(other_, rounds_.cell(i), rounds_.at(own), rounds_.bytes(own)));
     if (theirs == nullptr) return invalid("cells that only their owner writes to", other_);
     const char* mine = static_cast<const char*>(request_.input) + rounds_.at(own);
-    char* out = output(own);
+    char* out = consumes_ ? output(own) : nullptr;
     in_blocks(theirs, own.size(), [&](size_t done, size_t elements) {
       const void* inputs[2];
       inputs[team_.rank] = mine + done;
