@@ -1,4 +1,4 @@
-"""The checkout's own tools: the layer check, the reader of the README's commands, and what ./dev test runs."""
+"""The checkout's own tools: the layer check and the reader of the README's commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import check_layers
-import devkit.test as dev_test
 import readme_commands
 
 
@@ -90,27 +89,3 @@ rm -rf nothing
 def test_readme_commands() -> None:
     assert readme_commands.commands(README, "quick start") == "./dev setup\n./dev build   # compile\n./dev demo"
     assert readme_commands.commands(README, "Absent") == ""
-
-
-@pytest.mark.parametrize(("until", "ran", "code"), [(None, ["a", "b"], 1), ("0", [], 1), ("20", ["a"], 0)])
-def test_suites_after_the_time_is_up_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], until: str | None, ran: list[str], code: int
-) -> None:
-    begun: list[str] = []
-    clock = iter([10.0, 30.0])
-
-    def suite(name: str, failed: int) -> dev_test.Suite:
-        begun.append(name)
-        return dev_test.Suite(name, 3, failed, 1.0)
-
-    monkeypatch.setattr(dev_test, "plan", lambda **_: [("a", lambda: suite("a", 0)), ("b", lambda: suite("b", 1))])
-    monkeypatch.setattr(dev_test.time, "time", lambda: next(clock))
-    monkeypatch.delenv("STRETTO_TESTS_UNTIL", raising=False)
-    if until is not None:
-        monkeypatch.setenv("STRETTO_TESTS_UNTIL", until)
-    assert dev_test.test() == code
-    printed = capsys.readouterr().out
-    assert begun == ran
-    left_out = [name for name in ("a", "b") if name not in ran]
-    assert (f"NOT RUN, as the time was up: {', '.join(left_out)}" in printed) == bool(left_out)
-    assert printed.splitlines()[-1] == f"{3 * len(ran)} passed, {int('b' in ran)} failed"

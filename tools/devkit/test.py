@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from devkit.build import build
@@ -30,48 +27,31 @@ class Suite:
 
 
 def test(part: str = "") -> int:
-    """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests.
-
-    What has not begun at STRETTO_TESTS_UNTIL (seconds since 1970), where that is set, is left out, and named at the end.
-    """
+    """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests."""
     if part not in ("", "quick"):
         raise DevError(f"no part {part}: ./dev test or ./dev test quick")
-    until = float(os.environ.get("STRETTO_TESTS_UNTIL", "inf"))
-    suites: list[Suite] = []
-    left_out = []
-    for name, run_suite in plan(quick=part == "quick"):
-        if time.time() < until:
-            suites.append(run_suite())
-        else:
-            left_out.append(name)
+    quick = part == "quick"
+    build("release")
+    suites = [ctest("release")]
+    if not quick:
+        for preset in ("asan", "tsan"):
+            build(preset)
+            suites.append(ctest(preset))
+    suites.append(pytest())
+    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "scale"))
+    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
+    if not quick:
+        scripts.append(ROOT / "tests" / "packaging" / "run")
+    suites += [script_suite(script, quick) for script in scripts]
     print()
     for suite in suites:
         print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
     for suite in suites:
         for failure in suite.failures:
             print(f"FAILED  {suite.name}: {failure}")
-    if left_out:
-        say(f"NOT RUN, as the time was up: {', '.join(left_out)}")
     passed, failed = sum(suite.passed for suite in suites), sum(suite.failed for suite in suites)
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or not passed else 0
-
-
-def plan(quick: bool) -> list[tuple[str, Callable[[], Suite]]]:
-    """All suites by name, those first that must not be left out."""
-    others = [ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "scale")]
-    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
-    suites: list[tuple[str, Callable[[], Suite]]] = [("unit (release)", lambda: built_and_tested("release")), ("python", pytest)]
-    suites += [(str(path.parent.relative_to(ROOT / "tests")), partial(script_suite, path, quick)) for path in scripts]
-    if not quick:
-        suites += [(f"unit ({preset})", partial(built_and_tested, preset)) for preset in ("asan", "tsan")]
-        suites.append(("packaging", partial(script_suite, ROOT / "tests" / "packaging" / "run", quick)))
-    return suites
-
-
-def built_and_tested(preset: str) -> Suite:
-    build(preset)
-    return ctest(preset)
 
 
 def ctest(preset: str) -> Suite:
