@@ -141,7 +141,7 @@ const select::Selection& Communicator::select(const Request& request) {
   facts.arena = job_->arenas().shared();
   facts.domains = team_->domains.count();
   facts.library = policy_->library;
-  facts.cpu = policy_->cpu;
+  facts.cpu = cpu_here();
   last.selection = select::choose(*rules_, facts);
   return last.selection;
 }

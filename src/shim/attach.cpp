@@ -94,7 +94,6 @@ bool prepare_policy(const Settings& s, Context& c) {
                     : strcmp(s.transport, "cma") == 0 ? select::Travel::direct
                                                       : select::Travel::by_rules;
   c.policy.library = mpi_library();
-  c.policy.cpu = cpu_here();
   c.policy.wait = s.wait;
   c.policy.fault = s.fault;
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);

@@ -30,12 +30,9 @@ class PairReduction {
         other_consumes_(consumes(consumers, request, other_)) {}
 
   Status run() {
-    for (uint32_t step = 0; step < rounds_.count() + 2; ++step) {
-      if (step < rounds_.count()) STRETTO_TRY(stage(step));
-      if (step >= 1 && step - 1 < rounds_.count()) STRETTO_TRY(reduce_own(step - 1));
-      if (step >= 2) STRETTO_TRY(collect(step - 2));
-    }
-    return Status::good();
+    return in_three_stages(
+        rounds_.count(), [&](uint32_t i) { return stage(i); }, [&](uint32_t i) { return reduce_own(i); },
+        [&](uint32_t i) { return collect(i); });
   }
 
  private:

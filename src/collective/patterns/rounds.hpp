@@ -160,4 +160,16 @@ class Rounds {
   uint64_t first_;
 };
 
+// For each round stage, reduce, collect; of three rounds at a time, so that a rank has something to do while others are not as
+// far.
+template <typename Stage, typename Reduce, typename Collect>
+Status in_three_stages(uint32_t rounds, Stage stage, Reduce reduce, Collect collect) {
+  for (uint32_t step = 0; step < rounds + 2; ++step) {
+    if (step < rounds) STRETTO_TRY(stage(step));
+    if (step >= 1 && step - 1 < rounds) STRETTO_TRY(reduce(step - 1));
+    if (step >= 2) STRETTO_TRY(collect(step - 2));
+  }
+  return Status::good();
+}
+
 }  // namespace stretto::collective
