@@ -102,12 +102,14 @@ size_t cache_bytes(const char* directory, int level) {
 }
 
 size_t last_level_cache() {
-  return first_known({own_cache(0), from_sysconf(_SC_LEVEL4_CACHE_SIZE), from_sysconf(_SC_LEVEL3_CACHE_SIZE),
-                      from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(32) << 20});
+  static const size_t bytes = first_known({own_cache(0), from_sysconf(_SC_LEVEL4_CACHE_SIZE), from_sysconf(_SC_LEVEL3_CACHE_SIZE),
+                                           from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(32) << 20});
+  return bytes;
 }
 
 size_t private_cache() {
-  return first_known({own_cache(2), from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(1) << 20});
+  static const size_t bytes = first_known({own_cache(2), from_sysconf(_SC_LEVEL2_CACHE_SIZE), size_t(1) << 20});
+  return bytes;
 }
 
 }  // namespace stretto::platform

@@ -16,9 +16,12 @@ struct CpuSet {
   bool operator==(const CpuSet& other) const;
 };
 
-CpuSet allowed_cpus();      // sched_getaffinity of the calling thread; CPUs beyond max_cpus are left out
-double cpu_quota();         // CPUs' worth of time the cgroup (v1 or v2) grants; 0 where unlimited or unknown
-size_t last_level_cache();  // bytes of the largest cache of the first allowed CPU (sysfs, then sysconf); 32 MiB when unknown
-size_t private_cache();     // bytes of the level-2 cache; 1 MiB when unknown
+CpuSet allowed_cpus();  // sched_getaffinity of the calling thread; CPUs beyond max_cpus are left out
+double cpu_quota();     // CPUs' worth of time the cgroup (v1 or v2) grants; 0 where unlimited or unknown
+
+// Bytes of the largest and of the level-2 cache of the CPU that is the first allowed one when they are first asked for (sysfs, a
+// dozen files; then sysconf); 32 MiB and 1 MiB when unknown.
+size_t last_level_cache();
+size_t private_cache();
 
 }  // namespace stretto::platform
