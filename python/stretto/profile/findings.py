@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -79,21 +80,22 @@ def shares(seen: View) -> list[Said]:
 
 def late_rank(seen: View) -> list[Said]:
     """One rank that causes most of the waiting in a collective."""
-    found: dict[int, list[tuple[float, str, str, int, int, float, float]]] = {}
+    found: dict[int, list[_Blamed]] = {}
     for one in _blamed(seen):
-        found.setdefault(one[0], []).append(one[1:])
+        found.setdefault(one.rank, []).append(one)
     said = []
     for rank, parts in found.items():
-        seconds = sum(part[0] for part in parts)
+        seconds = sum(part.seconds for part in parts)
         if seen.share(seconds) < LATE_TIME:
             continue
-        _, function, communicator, last, invocations, behind, since = max(parts)
-        when = f" since {say.seconds(since)} after the start" if since > 0 else ""
+        worst = max(parts, key=lambda one: one.seconds)
+        function = worst.function
+        when = f" since {say.seconds(worst.since)} after the start" if worst.since > 0 else ""
         title = f"Waiting for rank {rank} takes {say.percent(seen.share(seconds))} of the run time{when}"
         text = (
-            f"It comes last in {say.percent(last / invocations)} of {say.count(invocations, 'call')} of {function}"
-            f" on {communicator}, on average {say.seconds(behind)} behind the mean;"
-            f" all ranks together wait {say.seconds(seconds)} for it."
+            f"All ranks together wait {say.seconds(seconds)} for it. Of the waiting in {function} on {worst.communicator},"
+            f" {say.percent(worst.share)} is for this rank: it comes last in {worst.last:,} of"
+            f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the mean over all of them."
         )
         host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
         where = f" ({host})" if host else ""
@@ -104,8 +106,22 @@ def late_rank(seen: View) -> list[Said]:
     return said
 
 
-def _blamed(seen: View) -> list[tuple[int, float, str, str, int, int, float, float]]:
-    """Rank, seconds caused, function, communicator, last, invocations, behind, since: of ranks late beyond the clock error."""
+@dataclass(frozen=True, slots=True)
+class _Blamed:
+    """A rank that is late beyond the clock error in a collective: the table `late`, with the waiting it causes."""
+
+    rank: int
+    seconds: float  # waited for it by all ranks
+    share: float  # of all waiting in this function on this communicator
+    function: str
+    communicator: str
+    last: int  # invocations in which it came last, of `invocations`
+    invocations: int
+    behind: float
+    since: float
+
+
+def _blamed(seen: View) -> list[_Blamed]:
     noisy, once = _noisy(seen), _once(seen)
     waiting = {(one.library, one.communicator, one.function): one.waiting for one in seen.splits}
     columns = ("library", "communicator", "function", "rank", "invocations", "last", "behind", "caused", "since")
@@ -118,8 +134,9 @@ def _blamed(seen: View) -> list[tuple[int, float, str, str, int, int, float, flo
         key = (library, communicator, function)
         if since is None or totals[key] <= 0 or key in noisy or behind <= 0 or (*key, rank) in once:
             continue
-        seconds = waiting.get(key, 0.0) * caused / totals[key]
-        found.append((rank, seconds, function, communicator, last, invocations, behind, since))
+        share = caused / totals[key]
+        seconds = waiting.get(key, 0.0) * share
+        found.append(_Blamed(rank, seconds, share, function, communicator, last, invocations, behind, since))
     return found
 
 
@@ -139,7 +156,7 @@ def _noisy(seen: View) -> set[tuple[str, str, str]]:
 
 def long_wait(seen: View) -> list[Said]:
     """One collective in which much of the run's waiting is, for a rank that is not late as a rule."""
-    blamed = {(one[2], one[3], one[0]) for one in _blamed(seen)}
+    blamed = {(one.function, one.communicator, one.rank) for one in _blamed(seen)}
     columns = ("library", "communicator", "function", "sequence", "at", "omega", "last_rank", "waiting")
     worst = seen.table("invocations").sort("waiting", descending=True).select(columns).head(1)
     for library, communicator, function, sequence, at, omega, rank, seconds in worst.iter_rows():
@@ -161,7 +178,7 @@ def late_node(seen: View) -> list[Said]:
     node_of = {process.rank: process.node for process in seen.job.mpi}
     if len(set(node_of.values())) < 2:
         return []
-    noisy, blamed = _noisy(seen), {one[2:4] for one in _blamed(seen)}
+    noisy, blamed = _noisy(seen), {(one.function, one.communicator) for one in _blamed(seen)}
     waiting = {(one.library, one.communicator, one.function): one.waiting for one in seen.splits}
     caused: dict[tuple[str, str, str], dict[int, float]] = {}
     for library, communicator, function, rank, seconds in (
