@@ -150,7 +150,10 @@ def judge(cells: list[Cell], declining: list[Json]) -> list[Verdict]:
 
 
 def markdown(verdicts: list[Verdict]) -> str:
-    words = {True: "met", False: "**not met**", None: "no data"}
-    rows = [f"| {v.goal} | {v.measured} | {words[v.met]} |" for v in verdicts]
-    judged = [v.met for v in verdicts if v.met is not None]
-    return "\n".join([f"{sum(judged)} of {len(judged)} are met.", "", "| goal | measured | |", "|---|---|---|", *rows]) + "\n"
+    judged = [v for v in verdicts if v.met is not None]
+    left = len(verdicts) - len(judged)
+    head = f"{sum(v.met is True for v in judged)} of {len(judged)} are met."
+    if left:
+        head += f" {left} more could not be judged: something that they compare was not measured."
+    rows = [f"| {v.goal} | {v.measured} | {'met' if v.met else '**not met**'} |" for v in judged]
+    return "\n".join([head, "", "| goal | measured | |", "|---|---|---|", *rows]) + "\n"

@@ -66,7 +66,10 @@ def test_points_without_all_peers_are_not_judged() -> None:
     runs.append(run("openmpi", [point("bcast", 8, 1)], way="stretto"))
     cells = merge(runs, distances(runs))
     assert [found.ratio(PLAIN) for found in cells] == [None, None]
-    assert all(one.met is None for one in goals.judge(cells, []))
+    verdicts = goals.judge(cells, [])
+    assert verdicts and all(one.met is None for one in verdicts)
+    assert goals.markdown(verdicts).startswith(f"0 of 0 are met. {len(verdicts)} more could not be judged")
+    assert "not measured |" not in goals.markdown(verdicts)
 
 
 def test_each_collective_has_its_mean() -> None:
