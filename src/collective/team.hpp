@@ -9,6 +9,7 @@
 #include "collective/board.hpp"
 #include "collective/domains.hpp"
 #include "collective/patterns/claims.hpp"
+#include "collective/trials.hpp"
 #include "collective/waiter.hpp"
 #include "kernels/kernels.hpp"
 #include "transport/transport.hpp"
@@ -86,6 +87,10 @@ class Team {
   uint64_t tickets_taken[epoch_ring] = {}, slices_finished[epoch_ring] = {};
   uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
   uint64_t tickets = 0;                    // of last-ticket combining
+
+  // Of two ranks: pieces that one gives (patterns/handover.hpp), and that both give (patterns/shipment_pair.cpp).
+  Trials<2> handovers;
+  Trials<3> swaps;
 
   // Contributions are combined in the order of arrival where that is allowed, not along the fixed tree.
   bool arrival_order = false;

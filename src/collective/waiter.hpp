@@ -125,6 +125,7 @@ class Waiter {
 
   // From now on every long wait suspends; null: it waits in its thread again.
   void suspend_by(Suspension* suspension) { suspension_ = suspension; }
+  bool suspends() const { return suspension_ != nullptr; }
 
   // Sleeps until the signal has changed from below `target`, half a millisecond at most.
   static void nap(Signal& signal, uint64_t target);

@@ -92,13 +92,22 @@ bool Handover::may_copy() const {
 Status Handover::begin() {
   static_assert(offsetof(Note, along) == Note::head && sizeof(Note) == slot_payload);
   if (!gives_) return write_note(0);
-  if (!may_copy()) return Status::good();
+  if (may_copy()) consider();
+  if (!copies_) return Status::good();
   constexpr uint32_t looks = 100;  // it may be about to
   return team_.waiter.glance(exchange_.ready(other_), exchange_.number(), looks) ? read_note() : Status::good();
 }
 
+// Calls that are suspended now and then cannot be timed.
+void Handover::consider() {
+  auto& trials = team_.handovers;
+  choice_.way = trials.fastest(own_.bytes);
+  if (!team_.waiter.suspends()) choice_ = trials.choose(own_.bytes);
+  copies_ = choice_.timed || choice_.way == copying;
+}
+
 bool Handover::has_time() const {
-  return !gives_ || (may_copy() && theirs_ == nullptr);
+  return !gives_ || (copies_ && theirs_ == nullptr);
 }
 
 Status Handover::write_note(uint32_t how) {
@@ -138,7 +147,7 @@ Status Handover::agree() {
 
 // Of the giver: waits for the taker no longer than is worth it.
 Status Handover::meet() {
-  if (theirs_ != nullptr || !may_copy()) return Status::good();
+  if (theirs_ != nullptr || !copies_) return Status::good();
   if (own_.bytes > team_.staged->cell_bytes() * team_.staged->cells()) return read_note();
   const auto is_there = [this] { return exchange_.posted(other_); };
   if (team_.arrivals.likely_last() == other_ ? is_there() : team_.waiter.linger(is_there)) return read_note();
@@ -146,11 +155,14 @@ Status Handover::meet() {
 }
 
 // Of the giver.
-uint32_t Handover::choose() const {
+uint32_t Handover::choose() {
   if (own_.bytes > 0 && own_.bytes <= Note::most_along) return stands_here;
-  if (theirs_ == nullptr || !may_copy() || bytes() < worth_bytes(team_)) return 0;
+  if (theirs_ == nullptr || !copies_ || bytes() < worth_bytes(team_)) return 0;
   const transport::Window here = team_.direct->window(own_.data);
-  return (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
+  const uint32_t how =
+      (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
+  if (how != 0 && choice_.timed) began_ = ticks();
+  return choice_.way == copying ? how : 0;
 }
 
 Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
@@ -162,12 +174,20 @@ Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
 
 Status Handover::move() {
   const uint32_t how = (gives_ ? mine_ : theirs_)->how;
-  if ((how & (giver_copies | taker_copies)) != 0) return copy_together();
+  if ((how & (giver_copies | taker_copies)) != 0) return noted(copy_together());
   if (how == stands_here && !gives_ && bytes() > 0) kernels::copy(own_.data, theirs_->along, bytes());
   const Status staged = how == stands_here ? Status::good() : stage();
   exchange_.finish();
   exchange_.fetch_next(posted_);
-  return staged;
+  return noted(staged);
+}
+
+// What is staged has not been moved before the taker has it.
+Status Handover::noted(Status done) {
+  if (began_ == 0 || !done.ok()) return done;
+  if (choice_.way == staging) STRETTO_TRY(team_.all_drained(team_.rounds));
+  team_.handovers.note(own_.bytes, choice_.way, ticks() - began_);
+  return done;
 }
 
 Status Handover::copy_together() {

@@ -3,9 +3,10 @@
 // A copy through the kernel is slow for the one who makes it, but two ranks can make it at once: the taker reads from the front,
 // the giver writes from the back, until they meet. Per byte 1 load and 1 store, shared by both.
 //
-// The taker says on arrival where it wants the piece. The giver alone decides: if the taker is there, or comes in a moment, both
-// copy; else the giver stages the piece and need not wait. One that the cells cannot hold is waited for: its giver could not
-// leave anyway. One that is small enough comes with what the giver says.
+// The taker says on arrival where it wants the piece. The giver alone decides: if the taker is there, or comes in a moment, and
+// that is faster by trial than cells that both hold in their caches, both copy; else the giver stages the piece and need not
+// wait. One that the cells cannot hold is waited for: its giver could not leave anyway. One that is small enough comes with what
+// the giver says.
 #pragma once
 #include <algorithm>
 
@@ -34,15 +35,18 @@ class Handover {
 
  private:
   struct Note;
+  enum Way { copying, staging };
 
   bool may_copy() const;
+  void consider();
   Status write_note(uint32_t how);
   Status read_note();
   Status meet();
-  uint32_t choose() const;
+  uint32_t choose();
   size_t bytes() const { return std::min(own_.bytes, their_bytes_); }
   Status copy_together();
   Status stage();
+  Status noted(Status done);
   bool copy_shares();
   bool copy(size_t at, size_t bytes);
 
@@ -55,6 +59,9 @@ class Handover {
   Exchange exchange_;
   Note *mine_ = nullptr, *theirs_ = nullptr;  // in the slots, until this one ends
   size_t posted_ = 0, their_bytes_ = 0;
+  Trials<2>::Choice choice_{staging, false};  // of the giver
+  bool copies_ = false;                       // it would, if the taker is there
+  uint64_t began_ = 0;                        // where the call is timed: ticks
 };
 
 // All of it, where there is nothing to be done meanwhile.

@@ -8,13 +8,16 @@ namespace stretto::collective {
 
 // The first word of what a rank posts: which call this is, how it travels, and a number of bytes. Peers whose calls do not match
 // find it out here.
-enum class Form : uint8_t { flat = 1, staged, direct };
+enum class Form : uint8_t { flat = 1, staged, direct, swapped };
 
 inline uint64_t label_of(Kind kind, Form form, uint64_t bytes) {
   return uint64_t(0x51) << 56 | uint64_t(kind) << 51 | uint64_t(form) << 48 | bytes;
 }
 inline uint64_t bytes_of(uint64_t label) {
   return label & ((uint64_t(1) << 48) - 1);
+}
+inline Form form_of(uint64_t label) {
+  return Form(label >> 48 & 7);
 }
 inline Status compare_labels(uint64_t own, uint64_t theirs, int rank) {
   return (own ^ theirs) >> 48 == 0 ? Status::good()

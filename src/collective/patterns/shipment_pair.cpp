@@ -5,8 +5,9 @@
 //
 // Round n stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit each writes to its own
 // cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has read in n-2.
+//
+// Long pieces may be faster staged, or read where they are: rank 0 finds out by trial, and says with its label which way they go.
 #include "base/cacheline.hpp"
-#include "base/cpu.hpp"
 #include "collective/patterns/exchange.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
@@ -16,12 +17,7 @@ namespace {
 
 constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of the next are on their way
 
-// From so many bytes on it is faster to have them read through the kernel than to copy them twice. Where they go both ways alike
-// lines can change hands for longer, and do so fast on AMD's CPUs.
-size_t direct_from(size_t given, size_t taken) {
-  const bool alike = std::max(given, taken) <= 2 * std::min(given, taken);
-  return alike && cpu_here() == Cpu::amd ? 4 << 20 : 1 << 20;
-}
+constexpr size_t tried_from = 64 << 10;  // of less that is read through the kernel, entering it takes too long
 
 class PairShipment {
  public:
@@ -37,26 +33,52 @@ class PairShipment {
         first_(team.rounds + 1) {}
 
   Status run() {
+    const size_t most = std::max(given_.bytes, room_.bytes);
+    const bool tried = most >= tried_from;
+    if (tried && team_.rank == 0) choose(most);
     STRETTO_TRY(post());
-    if (!route_.known) STRETTO_TRY(greet());
+    const bool greets_first = tried || !route_.known;
+    if (greets_first) STRETTO_TRY(greet());
+    const uint64_t began = choice_.timed ? ticks() : 0;
+    STRETTO_TRY(ship(greets_first));
+    if (choice_.timed) team_.swaps.note(most, choice_.way, ticks() - began);
+    return parcels_.outcome();
+  }
+
+ private:
+  // Ways to try.
+  static constexpr Form forms[] = {Form::swapped, Form::staged, Form::direct};
+
+  // Calls that are suspended now and then cannot be timed.
+  void choose(size_t bytes) {
+    choice_.way = team_.swaps.fastest(bytes);
+    if (!team_.waiter.suspends()) choice_ = team_.swaps.choose(bytes);
+    form_ = forms[choice_.way];
+  }
+
+  Status ship(bool has_greeted) {
+    if (form_ == Form::staged) return ship_staged(team_, request_, route_);
+    if (form_ == Form::direct) return ship_direct(team_, request_, route_);
+    return swap(has_greeted);
+  }
+
+  Status swap(bool has_greeted) {
     plan();
-    if (longest_ >= direct_from(given_.bytes, taken_)) return go_direct();
     team_.rounds += count_;
     // Whatever else the cells were used for must have ended on both sides.
     if (count_ > 0 && team_.rounds_swapped != first_ - 1) STRETTO_TRY(team_.all_drained(first_ - 1));
     for (size_t i = 0; i <= count_; ++i) {
       if (i < count_) STRETTO_TRY(put(i));
       if (i == 0) parcels_.keep_own();
-      if (i == 0 && route_.known) STRETTO_TRY(greet());
+      if (i == 0 && !has_greeted) STRETTO_TRY(greet());
       if (i > 0) STRETTO_TRY(get(i - 1));
     }
     if (comes_along(taken_)) parcels_.receive(other_, 0, theirs_->along, taken_);
     if (count_ > 0) leave();
     exchange_.fetch_next(posted_);
-    return parcels_.outcome();
+    return Status::good();
   }
 
- private:
   struct Note {
     uint64_t label;  // with the bytes that a rank gives
     char along[slot_payload - sizeof(uint64_t)];
@@ -68,7 +90,7 @@ class PairShipment {
     void* payload;
     STRETTO_TRY(exchange_.claim(&payload));
     auto* note = static_cast<Note*>(payload);
-    note->label = label_of(request_.kind, Form::staged, given_.bytes);
+    note->label = label_of(request_.kind, form_, given_.bytes);
     const size_t along = comes_along(given_.bytes) ? given_.bytes : 0;
     if (along > 0) __builtin_memcpy(note->along, given_.data, along);
     posted_ = offsetof(Note, along) + along;
@@ -81,7 +103,9 @@ class PairShipment {
     const void* payload;
     STRETTO_TRY(exchange_.read(other_, &payload));
     theirs_ = static_cast<const Note*>(payload);
-    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), theirs_->label, other_));
+    const Form theirs = form_of(theirs_->label);
+    if (other_ == 0 && std::find(std::begin(forms), std::end(forms), theirs) != std::end(forms)) form_ = theirs;
+    STRETTO_TRY(compare_labels(label_of(request_.kind, other_ == 0 ? form_ : Form::swapped, 0), theirs_->label, other_));
     if (route_.known && bytes_of(theirs_->label) != room_.bytes)
       return disagreed("ranks disagree about the size of a message", other_);
     return Status::good();
@@ -94,11 +118,6 @@ class PairShipment {
       if (!comes_along(bytes)) longest_ = std::max(longest_, bytes);
     round_ = std::min(staged_piece(longest_, true), team_.staged->cell_bytes());
     count_ = (longest_ + round_ - 1) / round_;
-  }
-
-  Status go_direct() {
-    if (route_.known) STRETTO_TRY(greet());
-    return ship_direct(team_, request_, route_);
   }
 
   // Of a piece of so many bytes, in round i.
@@ -151,9 +170,11 @@ class PairShipment {
   Exchange exchange_;
   const int other_;
   const Piece given_, room_;
-  const Note* theirs_ = nullptr;  // in its slot, until the next exchange
-  size_t posted_ = 0;             // bytes of this rank's note
-  size_t taken_ = 0;              // bytes that the other gives
+  const Note* theirs_ = nullptr;        // in its slot, until the next exchange
+  Trials<3>::Choice choice_{0, false};  // of rank 0
+  Form form_ = Form::swapped;
+  size_t posted_ = 0;  // bytes of this rank's note
+  size_t taken_ = 0;   // bytes that the other gives
   size_t longest_ = 0, round_ = 0, count_ = 0;
   const uint64_t first_;
 };

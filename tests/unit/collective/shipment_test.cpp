@@ -358,8 +358,10 @@ TEST_F(Shipments, HandedOverByBoth) {
         return faults;
       };
       TeamOfThreads threads(2, options);
-      for (int r = 0; r < 2; ++r)
+      for (int r = 0; r < 2; ++r) {
         threads.team(r).direct = std::make_unique<Counting>(std::move(threads.team(r).direct), &counts[r]);
+        threads.team(r).handovers.settle(0);
+      }
       for (int i = 0; i < 3; ++i) {
         Plan plan{row.kind, 2, i % 2, {}, std::vector<bool>(2, false)};
         for (int from = 0; from < 2; ++from) plan.message.emplace_back(2, random_bytes(random_, size));
@@ -375,6 +377,38 @@ TEST_F(Shipments, HandedOverByBoth) {
         counts[0] = counts[1] = {};
       }
     }
+  }
+}
+
+// Both ways are tried in turn, by the size of the message; and whichever was found to be faster is used.
+TEST_F(Shipments, OfTwoRanksTryBothWays) {
+  constexpr int calls = 40;
+  for (const Algorithm& row : algorithms) {
+    const bool swaps = row.name == std::string("pair");
+    if (!is_shipment(row.kind) || (row.name != std::string("handover") && !swaps)) continue;
+    Counting::Bytes counts[2];
+    TeamOptions options;
+    options.cell_bytes = 64 << 10;
+    TeamOfThreads threads(2, options);
+    for (int r = 0; r < 2; ++r)
+      threads.team(r).direct = std::make_unique<Counting>(std::move(threads.team(r).direct), &counts[r]);
+    int directly = 0;
+    for (int i = 0; i < calls; ++i) {
+      const size_t size = i % 2 ? 300'000 : 700'000;  // more than the cells hold, so that the two meet
+      Plan plan{row.kind, 2, 0, {}, std::vector<bool>(2, false)};
+      for (int from = 0; from < 2; ++from) plan.message.emplace_back(2, random_bytes(random_, size));
+      threads.run([&](Team& team) {
+        Part part(plan, team.rank);
+        STRETTO_TRY(row.run(team, part.request()));
+        return part.right() ? Status::good() : invalid("wrong bytes", int(row.kind));
+      });
+      const size_t moved = counts[0].given + counts[0].taken + counts[1].given + counts[1].taken;
+      EXPECT_TRUE(moved == 0 || moved == (swaps ? 2 : 1) * size) << name(row.kind) << moved;
+      directly += moved != 0;
+      counts[0] = counts[1] = {};
+    }
+    EXPECT_GE(directly, 10) << name(row.kind) << ": five calls of either size";
+    EXPECT_LE(directly, calls - 10) << name(row.kind);
   }
 }
 

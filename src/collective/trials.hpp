@@ -1,0 +1,83 @@
+// Which of several ways to move so many bytes is the fastest, found out by trying them all: by CPU, caches and kernel each may
+// take several times as long as another. One rank chooses and takes the time, the others go along.
+//
+// A trial is a few calls the one way, then a few the next: each way needs its own memory in the caches, so only calls that follow
+// one another tell its time. Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used
+// for the first time tells little, then after twice as many calls each time that nothing has changed.
+#pragma once
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace stretto::collective {
+
+template <int ways>
+class Trials {
+ public:
+  struct Choice {
+    int way;     // 0 .. ways - 1
+    bool timed;  // the time is to be noted
+  };
+
+  Choice choose(size_t bytes) {
+    Sizes& sizes = of(bytes);
+    if (settled_ || sizes.untimed > 0) {
+      sizes.untimed -= !settled_;
+      return {sizes.fastest, false};
+    }
+    return {int(sizes.noted / calls_each), true};
+  }
+
+  // So far as is known; the first, before anything is.
+  int fastest(size_t bytes) { return of(bytes).fastest; }
+
+  // Of a call that was to be timed. Those that could not be are made up for by later ones.
+  void note(size_t bytes, int way, uint64_t ticks) {
+    Sizes& sizes = of(bytes);
+    sizes.least[way] = std::min(sizes.least[way], float(ticks) / float(bytes));
+    if (++sizes.noted == ways * calls_each) decide(sizes);
+  }
+
+  // For good.
+  void settle(int way) {
+    settled_ = true;
+    for (Sizes& sizes : sizes_) sizes.fastest = way;
+  }
+
+ private:
+  static constexpr uint32_t calls_each = 5, shortest = 8, longest = 4096;
+  static constexpr int smallest = 13, classes = 13;  // up to 16 KiB, ..., from 32 MiB
+
+  // Between two powers of two bytes.
+  struct Sizes {
+    int fastest = 0;
+    uint32_t noted = 0, untimed = 0;
+    uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
+    float least[ways];    // ticks per byte in this trial
+    Sizes() { forget(); }
+    void forget() {
+      noted = 0;
+      std::fill_n(least, ways, std::numeric_limits<float>::infinity());
+    }
+  };
+
+  Sizes& of(size_t bytes) { return sizes_[std::clamp(int(std::bit_width(bytes)) - 1 - smallest, 0, classes - 1)]; }
+
+  // Where the one from before is confirmed, and clearly so, the next trial can wait.
+  static void decide(Sizes& sizes) {
+    const float* least = std::min_element(sizes.least, sizes.least + ways);
+    const float most = *std::max_element(sizes.least, sizes.least + ways);
+    const bool confirmed = sizes.period > 0 && least == &sizes.least[sizes.fastest];
+    sizes.fastest = int(least - sizes.least);
+    sizes.period = confirmed ? std::min(2 * sizes.period, longest) : shortest;
+    sizes.untimed = confirmed && most > 2 * *least ? longest : sizes.period;
+    sizes.forget();
+  }
+
+  Sizes sizes_[classes];
+  bool settled_ = false;
+};
+
+}  // namespace stretto::collective

@@ -1,0 +1,98 @@
+#include "collective/trials.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stretto::collective {
+namespace {
+
+constexpr size_t size = 100'000;
+constexpr int calls_of_trial = 10, calls_after_first = 8;
+
+// So many calls, of which either way takes so many ticks: how many went the first way, and how many were timed.
+struct Went {
+  int first = 0, timed = 0;
+};
+Went call(Trials<2>& trials, int calls, const uint64_t (&ticks)[2], size_t bytes = size) {
+  Went went;
+  for (int i = 0; i < calls; ++i) {
+    const auto choice = trials.choose(bytes);
+    went.first += choice.way == 0;
+    went.timed += choice.timed;
+    if (choice.timed) trials.note(bytes, choice.way, ticks[choice.way]);
+  }
+  return went;
+}
+
+TEST(Trials, TheFasterWayIsUsed) {
+  for (const bool second : {false, true}) {
+    Trials<2> trials;
+    const uint64_t ticks[] = {second ? 3000u : 1000u, 2000};
+    const Went tried = call(trials, calls_of_trial, ticks), then = call(trials, calls_after_first, ticks);
+    EXPECT_EQ(tried.first, calls_of_trial / 2);
+    EXPECT_EQ(tried.timed, calls_of_trial);
+    EXPECT_EQ(then.first, second ? 0 : calls_after_first);
+    EXPECT_EQ(then.timed, 0);
+    EXPECT_EQ(trials.fastest(size), second ? 1 : 0);
+  }
+}
+
+TEST(Trials, OfThreeWays) {
+  for (int fastest = 0; fastest < 3; ++fastest) {
+    Trials<3> trials;
+    for (int i = 0; i < 15; ++i) {
+      const auto choice = trials.choose(size);
+      ASSERT_TRUE(choice.timed);
+      ASSERT_EQ(choice.way, i / 5);
+      trials.note(size, choice.way, choice.way == fastest ? 1000 : 1100);
+    }
+    EXPECT_EQ(trials.fastest(size), fastest);
+  }
+}
+
+TEST(Trials, AreRareWhereNothingChanges) {
+  Trials<2> trials;
+  const Went went = call(trials, 100'000, {1000, 1500});
+  EXPECT_LE(went.timed, 35 * calls_of_trial);
+  EXPECT_EQ(went.first, 100'000 - went.timed / 2);
+}
+
+TEST(Trials, AreRarestWhereTheDifferenceIsClear) {
+  Trials<2> trials;
+  EXPECT_EQ(call(trials, 4000, {3000, 1000}).timed, 2 * calls_of_trial) << "the first alone says little";
+}
+
+TEST(Trials, NoticeAChange) {
+  Trials<2> trials;
+  call(trials, calls_of_trial + calls_after_first, {1000, 5000});
+  EXPECT_EQ(trials.fastest(size), 0);
+  const Went went = call(trials, calls_of_trial + calls_after_first, {1000, 900});
+  EXPECT_EQ(trials.fastest(size), 1);
+  EXPECT_EQ(went.first, calls_of_trial / 2);
+}
+
+TEST(Trials, OneSlowCallIsNoEvidence) {
+  Trials<2> trials;
+  call(trials, 1, {1'000'000, 2000});
+  call(trials, calls_of_trial - 1, {1000, 2000});
+  EXPECT_EQ(trials.fastest(size), 0);
+}
+
+TEST(Trials, EachSizeHasItsOwn) {
+  Trials<2> trials;
+  call(trials, calls_of_trial, {1000, 2000}, 20'000);
+  call(trials, calls_of_trial, {2000, 1000}, 40'000);
+  EXPECT_EQ(trials.fastest(17'000), 0);
+  EXPECT_EQ(trials.fastest(60'000), 1);
+  for (const size_t bytes : {size_t(1), size_t(1) << 45}) EXPECT_TRUE(trials.choose(bytes).timed);
+}
+
+TEST(Trials, WhatIsSettledIsNotTried) {
+  Trials<2> trials;
+  trials.settle(1);
+  const Went went = call(trials, 1000, {1, 2});
+  EXPECT_EQ(went.timed, 0);
+  EXPECT_EQ(went.first, 0);
+}
+
+}  // namespace
+}  // namespace stretto::collective
