@@ -8,6 +8,7 @@
 #pragma once
 #include <algorithm>
 
+#include "base/cpu.hpp"
 #include "collective/request.hpp"
 #include "collective/team.hpp"
 
@@ -114,10 +115,11 @@ class Rounds {
   void drained_all() { team_.waiter.announce(team_.mine().drained, number(count_) - 1); }  // for a rank that reads nothing
 
   // At the end of a rank that stages little: fetches the lines of as many rounds more from those who read them last, while there
-  // is time. Programs repeat themselves, so the next vector will be as long as this one.
+  // is time. Programs repeat themselves, so the next vector will be as long as this one. AMD's CPUs get them sooner when they are
+  // stored to (Zen 5, bcast of 16 KiB: 0.54 us instead of 0.84).
   void fetch_next() {
     constexpr size_t most = 24 << 10;
-    if (count_ > team_.staged->cells() || total_ * element_ > most) return;
+    if (cpu_here() == Cpu::amd || count_ > team_.staged->cells() || total_ * element_ > most) return;
     for (uint32_t i = 0; i < count_; ++i) {
       const size_t bytes = range(i).size() * element_;
       const void* next = team_.staged->place({uint32_t(number(count_ + i)), 0}, 0, bytes);
