@@ -28,6 +28,7 @@ Status reduce_flat(Team& team, const Request& request);
 Status reduce_levels(Team& team, const Request& request);
 Status reduce_domains(Team& team, const Request& request);
 Status reduce_gather(Team& team, const Request& request);
+Status reduce_adaptive(Team& team, const Request& request);
 Status reduce_pair(Team& team, const Request& request);
 Status reduce_slices(Team& team, const Request& request);
 Status reduce_direct(Team& team, const Request& request);
@@ -96,6 +97,7 @@ inline constexpr Algorithm algorithms[] = {
     {"presence_direct", Kind::reduce, any_size, true, true, reduce_presence_direct},
     {"gather", Kind::reduce, any_size, true, false, reduce_gather},
     {"pair", Kind::reduce, any_size, true, false, reduce_pair},
+    {"adaptive", Kind::reduce, any_size, true, false, reduce_adaptive},
     {"slices", Kind::reduce, any_size, true, false, reduce_slices},
     {"direct", Kind::reduce, any_size, true, true, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, false, allreduce_flat},

@@ -88,9 +88,10 @@ class Team {
   uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
   uint64_t tickets = 0;                    // of last-ticket combining
 
-  // Of two ranks: pieces that one gives (patterns/handover.hpp), and that both give (patterns/shipment_pair.cpp).
+  // Of two ranks: pieces that one gives (patterns/handover.hpp), that both give (patterns/shipment_pair.cpp), and that are
+  // reduced for one (reduce/adaptive.cpp).
   Trials<2> handovers;
-  Trials<3> swaps;
+  Trials<3> swaps, reductions;
 
   // Contributions are combined in the order of arrival where that is allowed, not along the fixed tree.
   bool arrival_order = false;

@@ -123,9 +123,16 @@ class Waiter {
     if (signal.sleepers.load(std::memory_order_seq_cst) != 0) wake(signal);
   }
 
-  // From now on every long wait suspends; null: it waits in its thread again.
-  void suspend_by(Suspension* suspension) { suspension_ = suspension; }
-  bool suspends() const { return suspension_ != nullptr; }
+  // From now on what runs is an operation beside others, and every long wait suspends; null: it waits in its thread even so.
+  void begin_beside(Suspension* suspension) {
+    suspension_ = suspension;
+    is_beside_ = true;
+  }
+  void end_beside() {
+    suspension_ = nullptr;
+    is_beside_ = false;
+  }
+  bool is_beside() const { return is_beside_; }
 
   // Sleeps until the signal has changed from below `target`, half a millisecond at most.
   static void nap(Signal& signal, uint64_t target);
@@ -162,6 +169,7 @@ class Waiter {
   WaitPolicy policy_;
   WaitHooks hooks_;
   Suspension* suspension_ = nullptr;
+  bool is_beside_ = false;
 };
 
 }  // namespace stretto::collective

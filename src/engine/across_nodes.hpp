@@ -31,11 +31,11 @@ class AcrossNodes {
 
   // What happens between them is a nonblocking collective's, which waits by `suspension`; null: in its thread.
   void begin_started(collective::Suspension* suspension) {
-    node_->team_->waiter.suspend_by(suspension);
+    node_->team_->waiter.begin_beside(suspension);
     links_->begin_started(suspension);
   }
   void end_started() {
-    node_->team_->waiter.suspend_by(nullptr);
+    node_->team_->waiter.end_beside();
     links_->end_started();
   }
 

@@ -321,9 +321,9 @@ Status Communicator::run_in_turn(const Request& request, int index, bool copies_
 Status Communicator::execute_started(Operation& operation, const Request& request, int algorithm) {
   operation.take_turn(*this, queue_);
   if (across_) return execute_started_across(operation, request, algorithm);
-  team_->waiter.suspend_by(operation.has_fiber() ? &operation : nullptr);
+  team_->waiter.begin_beside(operation.has_fiber() ? &operation : nullptr);
   Status status = run_in_turn(request, algorithm, operation.copies_pay);
-  team_->waiter.suspend_by(nullptr);
+  team_->waiter.end_beside();
   if (!status.ok()) status = failed(status);
   operation.end_turn();
   return status;

@@ -234,7 +234,7 @@ const char* default_rules() {
          "reduce     bytes=256K.. arena=yes  presence_direct\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce     bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
-         "reduce     bytes=8K..4M ranks=2 cpu=amd crowded=no  pair\n"
+         "reduce     bytes=8K.. ranks=2 crowded=no  adaptive\n"
          "reduce     ranks=..3             gather\n"
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"

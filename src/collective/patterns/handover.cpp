@@ -98,11 +98,11 @@ Status Handover::begin() {
   return team_.waiter.glance(exchange_.ready(other_), exchange_.number(), looks) ? read_note() : Status::good();
 }
 
-// Calls that are suspended now and then cannot be timed.
+// Operations beside others cannot be timed.
 void Handover::consider() {
   auto& trials = team_.handovers;
   choice_.way = trials.fastest(own_.bytes);
-  if (!team_.waiter.suspends()) choice_ = trials.choose(own_.bytes);
+  if (!team_.waiter.is_beside()) choice_ = trials.choose(own_.bytes);
   copies_ = choice_.timed || choice_.way == copying;
 }
 

@@ -49,10 +49,10 @@ class PairShipment {
   // Ways to try.
   static constexpr Form forms[] = {Form::swapped, Form::staged, Form::direct};
 
-  // Calls that are suspended now and then cannot be timed.
+  // Operations beside others cannot be timed.
   void choose(size_t bytes) {
     choice_.way = team_.swaps.fastest(bytes);
-    if (!team_.waiter.suspends()) choice_ = team_.swaps.choose(bytes);
+    if (!team_.waiter.is_beside()) choice_ = team_.swaps.choose(bytes);
     form_ = forms[choice_.way];
   }
 

@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "collective/algorithms.hpp"
+#include "team_of_threads.hpp"
+
 namespace stretto::collective {
 namespace {
 
@@ -92,6 +97,40 @@ TEST(Trials, WhatIsSettledIsNotTried) {
   const Went went = call(trials, 1000, {1, 2});
   EXPECT_EQ(went.timed, 0);
   EXPECT_EQ(went.first, 0);
+}
+
+// Ranks that time calls together must choose alike, whatever happens between those calls.
+TEST(Trials, OfReductionsBetweenTwoRanks) {
+  constexpr size_t most = 40'000;
+  TeamOfThreads threads(2);
+  threads.run([&](Team& team) {
+    std::vector<double> in(most), out(most);
+    for (size_t i = 0; i < 200; ++i) {
+      const int root = int(i / 3 % 2);
+      const size_t n = i % 2 ? most : 3000;
+      for (size_t k = 0; k < n; ++k) in[k] = 1.0 / double(1 + k + i + most * size_t(team.rank));
+      Request request;
+      request.kind = Kind::reduce;
+      request.type = kernels::Type::f64;
+      request.op = kernels::Op::sum;
+      request.element = 8;
+      request.count = n;
+      request.root = root;
+      request.input = in.data();
+      request.output = team.rank == root ? out.data() : nullptr;
+      if (i % 7 == 0) team.waiter.begin_beside(nullptr);
+      STRETTO_TRY(reduce_adaptive(team, request));
+      team.waiter.end_beside();
+      for (size_t k = 0; k < n && team.rank == root; ++k)
+        if (out[k] != 1.0 / double(1 + k + i) + 1.0 / double(1 + k + i + most)) return invalid("wrong sum", int(i));
+    }
+    return Status::good();
+  });
+  for (const size_t bytes : {8 * most, size_t(8) * 3000}) {
+    EXPECT_EQ(threads.team(0).reductions.fastest(bytes), threads.team(1).reductions.fastest(bytes));
+    const auto next = threads.team(0).reductions.choose(bytes), same = threads.team(1).reductions.choose(bytes);
+    EXPECT_TRUE(next.way == same.way && next.timed == same.timed) << bytes;
+  }
 }
 
 }  // namespace

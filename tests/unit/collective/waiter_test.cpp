@@ -87,7 +87,7 @@ TEST(Waiter, SuspendsUntilAnythingMakesItReady) {
   } others;
   Signal never;
   Waiter waiter;
-  waiter.suspend_by(&others);
+  waiter.begin_beside(&others);
   EXPECT_TRUE(waiter.until_any([&] { return others.came; }, never, 1, 0).ok());
   EXPECT_EQ(others.turns, 3);
 }

@@ -1,0 +1,45 @@
+// Reduce, adaptive: whichever of gather, pair and slices is the fastest here by trial (collective/trials.hpp). Between two ranks
+// that depends on the CPU and on the caches between them; all three give the same result, bit for bit.
+//
+// Both ranks see the same trials, so both choose alike without a word: after a call that is timed they tell each other when they
+// came and left. Operations that run beside others cannot be timed, nor do they know what the other rank's trials say when it
+// comes to them: they take the first way.
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "collective/algorithms.hpp"
+#include "collective/patterns/meeting.hpp"
+#include "collective/patterns/staged.hpp"
+
+namespace stretto::collective {
+namespace {
+
+struct Stay {
+  uint64_t came, left;
+};
+
+// From the last that came to the last that left.
+uint64_t common_time(const Stay& a, const Stay& b) {
+  return std::max(a.left, b.left) - std::max(a.came, b.came);
+}
+
+Status reduce_by(int way, Team& team, const Request& request) {
+  constexpr Status (*ways[])(Team&, const Request&, Consumers) = {gather_reduce, pair_reduce, slice_reduce};
+  return ways[way](team, request, Consumers::root);
+}
+
+}  // namespace
+
+Status reduce_adaptive(Team& team, const Request& request) {
+  if (team.size != 2 || team.waiter.is_beside()) return reduce_by(0, team, request);
+  const auto choice = team.reductions.choose(request.bytes());
+  Stay own{ticks(), 0}, both[2];
+  STRETTO_TRY(reduce_by(choice.way, team, request));
+  if (!choice.timed) return Status::good();
+  own.left = ticks();
+  STRETTO_TRY(exchange_all(team, own, both));
+  team.reductions.note(request.bytes(), choice.way, common_time(both[0], both[1]));
+  return Status::good();
+}
+
+}  // namespace stretto::collective
