@@ -27,9 +27,12 @@ Status Waiter::wait_long(const Wait& wait) {
     STRETTO_TRY(attend(i, while_spinning, wait));
     cpu_relax();
   }
-  for (uint32_t i = 1; i <= policy_.yields; ++i) {
+  constexpr uint32_t between_clocks = 16;
+  const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
+  for (uint32_t i = 1; policy_.patience_ns > 0; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, while_yielding, wait));
+    if (i % between_clocks == 0 && now_ns() - began > policy_.patience_ns) break;
     platform::yield();
   }
   for (uint32_t naps = 1; !wait.is_over(); ++naps) {

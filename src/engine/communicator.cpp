@@ -46,7 +46,7 @@ uint64_t stage_bytes(int ranks) {
 
 collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
   if (strcmp(setting, "spin") == 0) return {60, UINT32_MAX, 0, false};
-  if (strcmp(setting, "yield") == 0) return {10, 20, UINT32_MAX, true};
+  if (strcmp(setting, "yield") == 0) return {10, 20, UINT64_MAX, true};
   if (strcmp(setting, "futex") == 0) return {10, 20, 0, true};
   return crowded ? collective::WaitPolicy::oversubscribed() : collective::WaitPolicy::dedicated();
 }

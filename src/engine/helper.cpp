@@ -91,7 +91,7 @@ void Helper::watch() {
 void Helper::work(uint32_t calls) {
   for (uint32_t round = 0; progress_->queued().load(std::memory_order_relaxed) != 0 && !stopping_.load(); ++round) {
     if (progress_->drive()) round = 0;
-    progress_->rest(round);
+    progress_->rest(round, true);
     if (!eager_ && calls_.load(std::memory_order_relaxed) != calls) return;
   }
 }

@@ -28,8 +28,10 @@ class Progress {
   // Returns when the queue is empty. In calls of MPI only.
   void drain(Queue& queue);
 
-  // After the `round`-th fruitless drive() in a row: spins, then yields, then sleeps for a fraction of a millisecond.
-  void rest(uint32_t round);
+  // After the `round`-th fruitless drive() in a row: spins, then yields, then sleeps for a fraction of a millisecond. Who has
+  // nothing else to do yields for as long as one that waits in a blocking collective; a helper, who works beside others, does
+  // not.
+  void rest(uint32_t round, bool helps = false);
 
   // Operations in queues; the word that the helper sleeps on.
   const std::atomic<uint32_t>& queued() const { return queued_; }

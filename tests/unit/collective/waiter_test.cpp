@@ -19,7 +19,7 @@ TEST(Reached, ComparesAlsoJustBelowZero) {
 
 // Whoever only spins or only yields still drives progress and notices deaths.
 TEST(Waiter, AttendsWhateverThePolicy) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT32_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
+  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
     Signal never;
     int driven = 0;
     WaitHooks hooks;
@@ -32,7 +32,7 @@ TEST(Waiter, AttendsWhateverThePolicy) {
 }
 
 TEST(Waiter, SeesWhatWasStoredBefore) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT32_MAX, true}, WaitPolicy{1, 1, 0, true},
+  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true},
                             WaitPolicy::dedicated()}) {
     Signal ping, pong;
     int data = 0, sum = 0;
@@ -57,7 +57,7 @@ TEST(Waiter, SeesWhatWasStoredBefore) {
 
 // Of several signals one is slept on; what comes by another is seen all the same.
 TEST(Waiter, WaitsForAnyOfSeveral) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT32_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
+  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
     Signal never, other;
     std::thread peer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
