@@ -24,6 +24,15 @@ def name(variant: Variant) -> str:
     return f"on {variant.host}" + (", with an arena" if variant.way == "arena" else "")
 
 
+def places(cells: Iterable[Cell], variant: Variant) -> dict[str, list[Cell]]:
+    """Where the ranks stood -> the cells in which this variant was measured there."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        if variant in cell.stretto:
+            found.setdefault(cell.key.where(), []).append(cell)
+    return found
+
+
 def place(cell: Cell) -> str:
     return f"{cell.key.collective} {size_text(cell.key.bytes)} {cell.key.pattern()}"
 
@@ -73,11 +82,10 @@ def measures(variant: Variant) -> list[tuple[str, float, Callable[[Cell], bool],
 def judge(cells: list[Cell]) -> list[Verdict]:
     verdicts = []
     for variant in variants(cells):
-        for ranks in sorted({cell.key.ranks for cell in cells if variant in cell.stretto}):
-            here = [cell for cell in cells if cell.key.ranks == ranks]
+        for where, here in places(cells, variant).items():
             for goal, most, about, ratio in measures(variant):
                 points = [(found, place(cell)) for cell in here if about(cell) and (found := ratio(cell)) is not None]
-                verdicts.append(at_each(f"{name(variant)}, {ranks} ranks: {goal}", points, most))
+                verdicts.append(at_each(f"{name(variant)}, {where}: {goal}", points, most))
     return verdicts
 
 
@@ -89,5 +97,5 @@ def missed(cells: list[Cell]) -> list[tuple[float, str]]:
             for cell in filter(about, cells):
                 value = ratio(cell)
                 if value is not None and value > most:
-                    found.append((value / most, f"{place(cell)} | {cell.key.ranks} | {name(variant)} | {goal} | {value:.2f}"))
+                    found.append((value / most, f"{place(cell)} | {cell.key.where()} | {name(variant)} | {goal} | {value:.2f}"))
     return sorted(found, reverse=True)

@@ -21,7 +21,8 @@ last rank comes N times the time of a balanced call of the MPI library's after t
 random moment of so long a time. No delay is longer than the limit in the command. Stretto, the paper's two algorithms (the
 faster of them) and Stretto's balanced ones take turns within a run; peers, each at its best settings, and all kinds of runs take
 turns with one another. The *bound* is that of docs/arrival.md, with this machine's time for a copy and an addition. Deterministic
-is the default; "/ by arrival" compares it with STRETTO_ORDER=arrival, measured in other runs.
+is the default; "/ by arrival" compares it with STRETTO_ORDER=arrival, measured in other runs. *Cores N ns apart*: how long a
+cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
 """
 
 
@@ -47,10 +48,9 @@ def tables(cells: list[Cell], titles: dict[str, str]) -> str:
     rule = "|" + "|".join(["---", "---:", "---"] + ["---:"] * (len(head) - 3)) + "|"
     parts = []
     for variant in late_goals.variants(cells):
-        for ranks in sorted({cell.key.ranks for cell in cells if variant in cell.stretto}):
-            here = [cell for cell in cells if cell.key.ranks == ranks and variant in cell.stretto]
+        for where, here in late_goals.places(cells, variant).items():
             rows = [_row(cell, variant, titles) for cell in here]
-            title = f"### {ranks} ranks, {late_goals.name(variant)}"
+            title = f"### {where}, {late_goals.name(variant)}"
             parts.append("\n".join([title, "", "| " + " | ".join(head) + " |", rule, *rows]))
     return "\n\n".join(parts) + "\n"
 
@@ -61,7 +61,7 @@ def _missed(cells: list[Cell], most: int = 80) -> str:
         return "Nowhere.\n"
     rows = [f"| {where} |" for _, where in found[:most]]
     more = f"\n{len(found) - most} more, by less.\n" if len(found) > most else ""
-    return "\n".join(["| point | ranks | Stretto | goal | ratio |", "|---|---:|---|---|---:|", *rows]) + "\n" + more
+    return "\n".join(["| point | ranks | Stretto | goal | ratio |", "|---|---|---|---|---:|", *rows]) + "\n" + more
 
 
 def training_table(training: dict[str, Json]) -> str:
@@ -102,7 +102,7 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
             continue
         key: Key = cell.key
         times = {"mpi": {"median_us": mine}, "pmpi": {"median_us": best[0]}}
-        label = f"{key.collective}, {key.ranks} ranks, {title}"
+        label = f"{key.collective}, {key.where()}, {title}"
         found.append(Point(label, key.bytes, times, 0.0, shape=key.shape, spread=key.spread, unit=1.0))
     return found
 

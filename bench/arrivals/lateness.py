@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runs import Json, Run
+from runs import Json, Run, distances, pinned
 
 PAPER = ("paper_small", "paper_large")
 BALANCED = ("gather", "pair", "slices", "direct")  # Stretto's own that do not go by arrival
@@ -24,9 +24,13 @@ class Key(NamedTuple):
     ranks: int
     shape: str = "balanced"
     spread: float = 0
+    apart_ns: int = 0  # how far apart the cores were (runs.distances); 0: ranks share cores
 
-    def reading_order(self) -> tuple[int, str, int, int, float]:
-        return self.ranks, self.collective, self.bytes, SHAPES.index(self.shape), self.spread
+    def reading_order(self) -> tuple[int, int, str, int, int, float]:
+        return self.ranks, self.apart_ns, self.collective, self.bytes, SHAPES.index(self.shape), self.spread
+
+    def where(self) -> str:
+        return f"{self.ranks} ranks" + (f", cores {self.apart_ns} ns apart" if self.apart_ns else "")
 
     def late(self) -> bool:
         return self.shape != "balanced"
@@ -113,17 +117,21 @@ class Cell:
         }
 
 
-def merge(runs: Iterable[Run], of: str = "median_us") -> list[Cell]:
-    """Cells in reading order. `of`: Cell.of."""
+def merge(runs: Sequence[Run], of: str = "median_us") -> list[Cell]:
+    """Cells in reading order. Points whose cores came to stand elsewhere meanwhile are left out. `of`: Cell.of."""
+    apart = distances(runs)
     cells: dict[Key, Cell] = {}
     times: dict[tuple[Key, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     peers = set()
-    for run in runs:
+    for index, run in enumerate(runs):
         if not run.stretto:
             peers.add(run.peer)
-        for point in run.points():
-            spread = float(point["spread"])
-            key = Key(point["collective"], point["bytes"], point["ranks"], point["shape"], spread)
+        for number, point in enumerate(run.points()):
+            place = (index, number)
+            if pinned(point) and place not in apart:
+                continue
+            where = (point["shape"], float(point["spread"]), apart.get(place, 0))
+            key = Key(point["collective"], point["bytes"], point["ranks"], *where)
             cell = cells.setdefault(key, Cell(key, of=of))
             if run.stretto:
                 cell.stretto.setdefault(Variant(run.peer, run.way), []).append(point)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,7 +54,7 @@ def settled_hop(point: Json) -> float | None:
 Place = tuple[int, int]  # of a point: index of its run, index in the run
 
 
-def distances(runs: list[Run]) -> dict[Place, int]:
+def distances(runs: Sequence[Run]) -> dict[Place, int]:
     """Each settled pinned point -> how far apart its cores were, in ns, the same number for the same placement.
 
     A hypervisor may run two virtual cores on one physical core, in one L3 or in two, and change that at any time; times

@@ -19,7 +19,7 @@ PLAIN = Variant("openmpi", "stretto")
 def line(size: int, sides: dict[str, float], shape: str = "last-delayed", spread: float = 5, **more: Any) -> dict[str, Any]:
     times = {name: {"median_us": us, "p10_us": us / 2} for name, us in sides.items()}
     found = {"kind": "point", "collective": "reduce", "bytes": size, "ranks": 4, "shape": shape, "spread": spread}
-    return {**found, "bound_us": 2.0, "wrong": 0, "sides": times, **more}
+    return {**found, "bound_us": 2.0, "hop_ns": [0.0, 0.0], "wrong": 0, "sides": times, **more}
 
 
 def run(peer: str, points: list[dict[str, Any]], way: str = "", config: str = "defaults") -> Run:
@@ -35,6 +35,18 @@ def cells(*stretto: dict[str, Any], peer: float = 10) -> list[Cell]:
 def verdict(found: list[Cell], words: str) -> Verdict:
     (one,) = [one for one in late_goals.judge(found) if words in one.goal]
     return one
+
+
+def test_cores_apart_are_not_compared() -> None:
+    near, far = {"hop_ns": [45.0, 50.0]}, {"hop_ns": [240.0, 230.0]}
+    runs = [run("mpich", [line(8, {"mpi": 2}, **near), line(64, {"mpi": 3}, **near)]), run("mpich", [line(8, {"mpi": 9}, **far)])]
+    runs.append(run("openmpi", [line(8, {"mpi": 4}, **far), line(64, {"mpi": 8}, hop_ns=[45.0, 240.0])], "stretto"))
+    found = {(one.key.bytes, one.key.apart_ns): one for one in merge(runs)}
+    assert sorted(found) == [(8, 45), (8, 230), (64, 45)]
+    assert found[8, 230].over_peers(PLAIN) == pytest.approx(4 / 9)
+    assert found[8, 45].over_peers(PLAIN) is None and found[64, 45].over_peers(PLAIN) is None
+    (one,) = [one for one in late_goals.judge(list(found.values())) if "best peer" in one.goal]
+    assert "4 ranks, cores 230 ns apart" in one.goal
 
 
 def test_cells_hold_what_was_measured_together() -> None:
