@@ -31,7 +31,7 @@ import peers  # noqa: E402
 import report  # noqa: E402
 import tables  # noqa: E402
 from kept import Kept, merged, resumed  # noqa: E402
-from lateness import BALANCED, BY_ARRIVAL, PAPER, SHAPES  # noqa: E402
+from lateness import ALONE, BALANCED, BY_ARRIVAL, PAPER, SHAPES  # noqa: E402
 from runs import Run  # noqa: E402
 from stretto.benchmark.program import PROGRAMS, find_mpi  # noqa: E402
 
@@ -86,14 +86,15 @@ def plan(options: Options) -> list[Job]:
 
 
 def _jobs(peer: launchers.Peer, ranks: int, collective: str, shape: str, options: Options) -> list[Job]:
-    """The peer at every setting; Stretto on it, without and with an arena, each also by order of arrival."""
+    """The peer at every setting; Stretto on it, without and with an arena, each beside other algorithms, alone and by order of
+    arrival."""
     configs = [config for config in peer.configs if config.fits(ranks > machine.cores())]
     jobs = [Job(peer, config, ranks, collective, shape) for config in configs]
     if peer.key not in options.hosts:
         return jobs
     arena = launchers.find_beside(options.preloads, "libstretto_arena.so")
     for way, library in (("stretto", None), *([("arena", arena)] if arena else [])):
-        for ending, settings in (("", dict[str, str]()), (BY_ARRIVAL, {"STRETTO_ORDER": "arrival"})):
+        for ending, settings in (("", dict[str, str]()), (ALONE, {}), (BY_ARRIVAL, {"STRETTO_ORDER": "arrival"})):
             stretto = launchers.Stretto(options.preloads / peer.preload, library, settings)
             jobs.append(Job(peer, configs[0], ranks, collective, shape, way + ending, stretto))
     return jobs
@@ -109,9 +110,9 @@ def program(job: Job, options: Options, seed: int) -> launchers.Program:
     words += ["--sizes", options.sizes, "--arrival", job.shape, "--spreads", options.spreads, "--of-call"]
     words += ["--budget", str(options.budget_ms), "--least", str(options.least), "--most-delay", str(options.most_delay_ms)]
     words += ["--seed", str(seed)]
-    if not job.way:
+    if not job.way or job.way.endswith((ALONE, BY_ARRIVAL)):
         words.append("--plain")
-    elif not job.way.endswith(BY_ARRIVAL):
+    else:
         also = [name for name in (*PAPER, *BALANCED) if name != "pair" or job.ranks == 2]
         words += ["--also", ",".join(also)]
     return launchers.Program(path, tuple(words))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from goals import Verdict, at_each
-from lateness import BALANCED, BY_ARRIVAL, PAPER, Cell, Variant
+from lateness import ALONE, BALANCED, BY_ARRIVAL, PAPER, Cell, Variant
 from tables import size_text
 
 _LARGE = 64 << 10
@@ -16,7 +16,7 @@ Ratio = Callable[[Cell], "float | None"]
 
 def variants(cells: Iterable[Cell]) -> list[Variant]:
     """As it is measured without settings, in the order of the tables."""
-    present = {variant for cell in cells for variant in cell.stretto if not variant.way.endswith(BY_ARRIVAL)}
+    present = {variant for cell in cells for variant in cell.stretto if not variant.way.endswith((ALONE, BY_ARRIVAL))}
     return sorted(present, key=lambda variant: (variant.way != "stretto", variant.host != "openmpi", variant))
 
 

@@ -18,11 +18,12 @@ METHOD = """\
 Microseconds *after the last arrival*: max exit - max arrival over the ranks; medians over {repeats} repeat(s), each the {of}
 of its samples. Where ranks share cores a rank arrives when it was to enter the call: it is ready then. *last-delayed xN*: the
 last rank comes N times the time of a balanced call of the MPI library's after the others; *random xN*: each rank comes at a
-random moment of so long a time. No delay is longer than the limit in the command. Stretto, the paper's two algorithms (the
-faster of them) and Stretto's balanced ones take turns within a run; peers, each at its best settings, and all kinds of runs take
-turns with one another. The *bound* is that of docs/arrival.md, with this machine's time for a copy and an addition. Deterministic
-is the default; "/ by arrival" compares it with STRETTO_ORDER=arrival, measured in other runs. *Cores N ns apart*: how long a
-cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
+random moment of so long a time. No delay is longer than the limit in the command. "Stretto" and what is divided by the best peer,
+the bound and the order of arrival is from runs that call nothing else, as are the peers, each at its best settings: each has the
+caches to itself. "/ paper" and "/ balanced" are from runs in which Stretto, the paper's two algorithms (the faster of them) and
+Stretto's balanced ones take turns. All kinds of runs take turns with one another. The *bound* is that of docs/arrival.md, with
+this machine's time for a copy and an addition. Deterministic is the default, "by arrival" is STRETTO_ORDER=arrival.
+*Cores N ns apart*: how long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
 """
 
 
@@ -36,7 +37,7 @@ def _row(cell: Cell, variant: Variant, titles: dict[str, str]) -> str:
     best = cell.best()
     columns = [cell.key.collective, size_text(cell.key.bytes), cell.key.pattern()]
     columns += [f"{_number(best[0])} ({titles.get(best[1], best[1])})" if best else "-"]
-    columns += [_number(cell.time(variant, sides)) for sides in (PAPER, BALANCED, ("mpi",))]
+    columns += [_number(cell.time(variant, sides)) for sides in (PAPER, BALANCED)] + [_number(cell.time(variant.alone()))]
     columns += [_number(cell.over_peers(variant)), _number(cell.over_sides(variant, PAPER))]
     columns += [_number(cell.over_sides(variant, BALANCED)), _number(cell.over_bound(variant))]
     return "| " + " | ".join([*columns, _number(cell.over_arrival_order(variant))]) + " |"
@@ -97,7 +98,7 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
     """Gains over the best peer, in the form in which the pictures know them."""
     found = []
     for cell in cells:
-        mine, best = cell.time(variant, sides), cell.best()
+        mine, best = cell.time(variant if sides == PAPER else variant.alone(), sides), cell.best()
         if not cell.key.late() or mine is None or best is None or best[0] <= 0:
             continue
         key: Key = cell.key

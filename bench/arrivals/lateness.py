@@ -12,7 +12,8 @@ from runs import Json, Run, distances, pinned
 
 PAPER = ("paper_small", "paper_large")
 BALANCED = ("gather", "pair", "slices", "direct")  # Stretto's own that do not go by arrival
-BY_ARRIVAL = " by arrival"  # ends the name of a way that combines in the order of arrival
+ALONE = " alone"  # ends the name of a way in runs that call nothing else
+BY_ARRIVAL = " by arrival"  # likewise, and combines in the order of arrival
 SHAPES = ("balanced", "last-delayed", "random")
 
 
@@ -45,13 +46,17 @@ class Variant(NamedTuple):
     host: str
     way: str
 
+    def alone(self) -> Variant:
+        return Variant(self.host, self.way + ALONE)
+
     def by_arrival(self) -> Variant:
         return Variant(self.host, self.way + BY_ARRIVAL)
 
 
 @dataclass
 class Cell:
-    """Times in us after the last arrival; ratios are those within a run wherever both were measured in one."""
+    """Times in us after the last arrival. Stretto's own algorithms are compared within a run, in which they take turns; the
+    peers, the bound and the order of arrival with runs that call nothing else, so that each has the caches to itself."""
 
     key: Key
     peers: dict[str, tuple[float, str]] = field(default_factory=dict)  # time at the peer's best settings, and these
@@ -77,7 +82,7 @@ class Cell:
         return min(((us, peer) for peer, (us, _) in self.peers.items()), default=None)
 
     def over_peers(self, variant: Variant) -> float | None:
-        mine, best = self.time(variant), self.best()
+        mine, best = self.time(variant.alone()), self.best()
         return mine / best[0] if mine is not None and best and not self.missing else None
 
     def over_sides(self, variant: Variant, sides: Sequence[str]) -> float | None:
@@ -87,13 +92,13 @@ class Cell:
         return statistics.median(found) if found else None
 
     def over_bound(self, variant: Variant) -> float | None:
-        points = [point for point in self.stretto.get(variant, []) if point["bound_us"] > 0]
+        points = [point for point in self.stretto.get(variant.alone(), []) if point["bound_us"] > 0]
         found = [self._us(point, "mpi") / point["bound_us"] for point in points]
         return statistics.median(found) if found else None
 
     def over_arrival_order(self, variant: Variant) -> float | None:
         """What it costs that results do not depend on the order of arrival."""
-        mine, other = self.time(variant), self.time(variant.by_arrival())
+        mine, other = self.time(variant.alone()), self.time(variant.by_arrival())
         return mine / other if mine is not None and other else None
 
     def as_json(self) -> Json:

@@ -21,7 +21,7 @@ struct WaitPolicy {
   static WaitPolicy dedicated() { return {60, 2000, 10'000'000, false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does. Both beat sleeping for as
   // long as ranks are late as a rule: to wake a rank whose core has gone idle takes 30 to 40 us, and one after the other.
-  static WaitPolicy oversubscribed() { return {4, 0, 2'000'000, true}; }
+  static WaitPolicy oversubscribed() { return {4, 0, 10'000'000, true}; }
 };
 
 // What waiting may call on. Both may be null.

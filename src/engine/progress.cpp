@@ -9,7 +9,7 @@ namespace stretto::engine {
 namespace {
 
 constexpr uint32_t spins = 2000;
-constexpr uint32_t yields = 10'000, crowded_yields = 1000;  // of half a microsecond and more
+constexpr uint32_t yields = 10'000, crowded_yields = 5000;  // of half a microsecond and more
 constexpr uint32_t helper_yields = 400, crowded_helper_yields = 50;
 constexpr uint64_t nap_ns = 50'000;
 
