@@ -23,7 +23,8 @@ the bound and the order of arrival is from runs that call nothing else, as are t
 caches to itself. "/ paper" and "/ balanced" are from runs in which Stretto, the paper's two algorithms (the faster of them) and
 Stretto's balanced ones take turns. All kinds of runs take turns with one another. The *bound* is that of docs/arrival.md, with
 this machine's time for a copy and an addition. Deterministic is the default, "by arrival" is STRETTO_ORDER=arrival.
-*Cores N ns apart*: how long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
+*Cores N ns apart*: how long a cache line takes between them, measured at every point; on a virtual machine it changes, and
+only equals are compared.
 """
 
 
