@@ -100,7 +100,7 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
     found = []
     for cell in cells:
         mine, best = cell.time(variant if sides == PAPER else variant.alone(), sides), cell.best()
-        if not cell.key.late() or mine is None or best is None or best[0] <= 0:
+        if not cell.key.late() or mine is None or best is None or best[0] <= 0 or cell.missing:
             continue
         key: Key = cell.key
         times = {"mpi": {"median_us": mine}, "pmpi": {"median_us": best[0]}}

@@ -1,4 +1,4 @@
-"""The speed goals of the project inside a node, judged on merged cells. A goal that the data cannot judge is reported as such.
+"""The speed goals of the project inside a node, judged on merged cells. What the data cannot judge is counted.
 
 Over the best of three peers at its best settings, for Stretto on each MPI, without and with an arena.
 """

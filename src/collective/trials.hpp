@@ -1,9 +1,11 @@
-// Which of several ways to move so many bytes is the fastest, found out by trying them all: by CPU, caches and kernel each may
-// take several times as long as another. One rank chooses and takes the time, the others go along.
+// Which of several ways to do something with so many bytes is the fastest, found out by trying them all: by CPU, caches and
+// kernel each may take several times as long as another. Either one rank chooses and takes the time, and the others go along; or
+// all do, and note the same times. Only blocking calls try: what runs beside others cannot be timed.
 //
 // A trial is a few calls the one way, then a few the next: each way needs its own memory in the caches, so only calls that follow
 // one another tell its time. Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used
-// for the first time tells little, then after twice as many calls each time that nothing has changed.
+// for the first time tells little, then after twice as many calls each time that nothing has changed, and after the most where
+// the difference is clear.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -30,10 +32,21 @@ class Trials {
     return {int(sizes.noted / calls_each), true};
   }
 
-  // So far as is known; the first, before anything is.
-  int fastest(size_t bytes) { return of(bytes).fastest; }
+  // So far as is known; `untried` before anything is.
+  int fastest(size_t bytes, int untried = 0) {
+    const Sizes& sizes = of(bytes);
+    return sizes.period > 0 || settled_ ? sizes.fastest : untried;
+  }
 
-  // Of a call that was to be timed. Those that could not be are made up for by later ones.
+  // A call that was to be timed could not be. Later ones make up for it, but not for ever: not every program lets calls be timed.
+  void miss(size_t bytes) {
+    Sizes& sizes = of(bytes);
+    if (sizes.period == 0 || ++sizes.missed < calls_missed) return;
+    sizes.untimed = sizes.period;
+    sizes.forget();
+  }
+
+  // Of a call that was to be timed.
   void note(size_t bytes, int way, uint64_t ticks) {
     Sizes& sizes = of(bytes);
     sizes.least[way] = std::min(sizes.least[way], float(ticks) / float(bytes));
@@ -47,18 +60,18 @@ class Trials {
   }
 
  private:
-  static constexpr uint32_t calls_each = 5, shortest = 8, longest = 4096;
+  static constexpr uint32_t calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
   static constexpr int smallest = 13, classes = 13;  // up to 16 KiB, ..., from 32 MiB
 
   // Between two powers of two bytes.
   struct Sizes {
     int fastest = 0;
-    uint32_t noted = 0, untimed = 0;
+    uint32_t noted = 0, missed = 0, untimed = 0;
     uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
     float least[ways];    // ticks per byte in this trial
     Sizes() { forget(); }
     void forget() {
-      noted = 0;
+      noted = missed = 0;
       std::fill_n(least, ways, std::numeric_limits<float>::infinity());
     }
   };

@@ -14,7 +14,6 @@ from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
 
 REST = 0.0005  # of the run time, from which on it is told
-LATE_SHARE = 0.5  # of the waiting in a collective, from which on one rank or node is to blame
 LATE_TIME = 0.005  # of the run time, that this waiting takes at least
 ONCE = 0.05  # of the run time, that waiting in one collective takes at least, to be told
 SLOW = 3.0  # times what the neighbouring sizes let expect

@@ -157,6 +157,7 @@ Status Handover::meet() {
 // Of the giver.
 uint32_t Handover::choose() {
   if (own_.bytes > 0 && own_.bytes <= Note::most_along) return stands_here;
+  if (choice_.timed && theirs_ == nullptr) team_.handovers.miss(own_.bytes);
   if (theirs_ == nullptr || !copies_ || bytes() < worth_bytes(team_)) return 0;
   const transport::Window here = team_.direct->window(own_.data);
   const uint32_t how =

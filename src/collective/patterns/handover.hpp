@@ -5,8 +5,8 @@
 //
 // The taker says on arrival where it wants the piece. The giver alone decides: if the taker is there, or comes in a moment, and
 // that is faster by trial than cells that both hold in their caches, both copy; else the giver stages the piece and need not
-// wait. One that the cells cannot hold is waited for: its giver could not leave anyway. One that is small enough comes with what
-// the giver says.
+// wait, but in the few calls that are timed. One that the cells cannot hold is waited for: its giver could not leave anyway. One
+// that is small enough comes with what the giver says.
 #pragma once
 #include <algorithm>
 

@@ -34,7 +34,8 @@ Status ship_flat(Team& team, const Request& request, Route route);
 // first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores.
 Status ship_staged(Team& team, const Request& request, Route route);
 
-// Between two ranks that both give: likewise, but the lines of the cells change hands. More ranks: as ship_staged.
+// Between two ranks that both give: likewise, but the lines of the cells change hands; or, where trials show that it is faster
+// for long pieces, as ship_staged or ship_direct. More ranks: as ship_staged.
 Status ship_pair(Team& team, const Request& request, Route route);
 
 // Between two ranks of which one gives: both copy, where they meet (patterns/handover.hpp). Else as ship_staged.

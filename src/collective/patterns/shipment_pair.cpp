@@ -18,6 +18,7 @@ namespace {
 constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of the next are on their way
 
 constexpr size_t tried_from = 64 << 10;  // of less that is read through the kernel, entering it takes too long
+constexpr size_t untried_direct = 1 << 20;
 
 class PairShipment {
  public:
@@ -41,7 +42,7 @@ class PairShipment {
     if (greets_first) STRETTO_TRY(greet());
     const uint64_t began = choice_.timed ? ticks() : 0;
     STRETTO_TRY(ship(greets_first));
-    if (choice_.timed) team_.swaps.note(most, choice_.way, ticks() - began);
+    if (choice_.timed) STRETTO_TRY(note_time(most, began));
     return parcels_.outcome();
   }
 
@@ -51,9 +52,17 @@ class PairShipment {
 
   // Operations beside others cannot be timed.
   void choose(size_t bytes) {
-    choice_.way = team_.swaps.fastest(bytes);
+    constexpr int swapped = 0, direct = 2;
+    choice_.way = team_.swaps.fastest(bytes, bytes >= untried_direct ? direct : swapped);
     if (!team_.waiter.is_beside()) choice_ = team_.swaps.choose(bytes);
     form_ = forms[choice_.way];
+  }
+
+  // What stands in cells has not been moved before the other has it.
+  Status note_time(size_t bytes, uint64_t began) {
+    if (form_ != Form::direct) STRETTO_TRY(team_.all_drained(team_.rounds));
+    team_.swaps.note(bytes, choice_.way, ticks() - began);
+    return Status::good();
   }
 
   Status ship(bool has_greeted) {

@@ -2,8 +2,8 @@
 // that depends on the CPU and on the caches between them; all three give the same result, bit for bit.
 //
 // Both ranks see the same trials, so both choose alike without a word: after a call that is timed they tell each other when they
-// came and left. Operations that run beside others cannot be timed, nor do they know what the other rank's trials say when it
-// comes to them: they take the first way.
+// came and left. Operations that run beside others cannot be timed, and users' functions may hide the difference: they take the
+// first way.
 #include <algorithm>
 
 #include "base/clock.hpp"
@@ -31,7 +31,7 @@ Status reduce_by(int way, Team& team, const Request& request) {
 }  // namespace
 
 Status reduce_adaptive(Team& team, const Request& request) {
-  if (team.size != 2 || team.waiter.is_beside()) return reduce_by(0, team, request);
+  if (team.size != 2 || team.waiter.is_beside() || request.op == kernels::Op::user) return reduce_by(0, team, request);
   const auto choice = team.reductions.choose(request.bytes());
   Stay own{ticks(), 0}, both[2];
   STRETTO_TRY(reduce_by(choice.way, team, request));

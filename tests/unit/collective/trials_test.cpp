@@ -91,6 +91,21 @@ TEST(Trials, EachSizeHasItsOwn) {
   for (const size_t bytes : {size_t(1), size_t(1) << 45}) EXPECT_TRUE(trials.choose(bytes).timed);
 }
 
+TEST(Trials, ThatCannotBeTimedEnd) {
+  Trials<2> trials;
+  EXPECT_EQ(trials.fastest(size, 1), 1) << "nothing is known";
+  call(trials, calls_of_trial + calls_after_first, {1000, 2000});
+  EXPECT_EQ(trials.fastest(size, 1), 0);
+  int timed = 0;
+  for (int i = 0; i < 24; ++i) {
+    if (!trials.choose(size).timed) continue;
+    ++timed;
+    trials.miss(size);
+  }
+  EXPECT_EQ(timed, 16);
+  EXPECT_EQ(trials.fastest(size), 0);
+}
+
 TEST(Trials, WhatIsSettledIsNotTried) {
   Trials<2> trials;
   trials.settle(1);
