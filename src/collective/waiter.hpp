@@ -14,14 +14,16 @@ inline bool reached(uint64_t a, uint64_t b) {
 }
 
 struct WaitPolicy {
-  uint32_t looks = 60;                // at the line, with pauses, before the wait counts as one: some hundred nanoseconds
-  uint32_t spins = 2000;              // further looks before anything else
-  uint64_t patience_ns = 10'000'000;  // so long it then offers the CPU to others again and again; after that the rank sleeps
+  uint32_t looks = 60;    // at the line, with pauses, before the wait counts as one: some hundred nanoseconds
+  uint32_t spins = 2000;  // further looks before anything else
+  // So long it then offers the CPU to others again and again; after that the rank sleeps. Ranks are seldom later, and to wake one
+  // whose core has gone idle takes 30 to 40 us.
+  static constexpr uint64_t usual_patience_ns = 10'000'000;
+  uint64_t patience_ns = usual_patience_ns;
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
-  static WaitPolicy dedicated() { return {60, 2000, 10'000'000, false}; }
-  // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does. Both beat sleeping for as
-  // long as ranks are late as a rule: to wake a rank whose core has gone idle takes 30 to 40 us, and one after the other.
-  static WaitPolicy oversubscribed() { return {4, 0, 10'000'000, true}; }
+  static WaitPolicy dedicated() { return {60, 2000, usual_patience_ns, false}; }
+  // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
+  static WaitPolicy oversubscribed() { return {4, 0, usual_patience_ns, true}; }
 };
 
 // What waiting may call on. Both may be null.

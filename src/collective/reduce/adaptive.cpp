@@ -33,9 +33,9 @@ Status reduce_by(int way, Team& team, const Request& request) {
 Status reduce_adaptive(Team& team, const Request& request) {
   if (team.size != 2 || team.waiter.is_beside() || request.op == kernels::Op::user) return reduce_by(0, team, request);
   const auto choice = team.reductions.choose(request.bytes());
+  if (!choice.timed) return reduce_by(choice.way, team, request);
   Stay own{ticks(), 0}, both[2];
   STRETTO_TRY(reduce_by(choice.way, team, request));
-  if (!choice.timed) return Status::good();
   own.left = ticks();
   STRETTO_TRY(exchange_all(team, own, both));
   team.reductions.note(request.bytes(), choice.way, common_time(both[0], both[1]));

@@ -409,6 +409,9 @@ TEST_F(Shipments, OfTwoRanksTryBothWays) {
     }
     EXPECT_GE(directly, 10) << name(row.kind) << ": five calls of either size";
     EXPECT_LE(directly, calls - 10) << name(row.kind);
+    Team& chooser = threads.team(swaps || scatters(row.kind) ? 0 : 1);
+    for (const size_t size : {300'000, 700'000})
+      EXPECT_GE(swaps ? chooser.swaps.fastest(size, -1) : chooser.handovers.fastest(size, -1), 0) << "was tried in full";
   }
 }
 

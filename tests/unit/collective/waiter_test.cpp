@@ -31,6 +31,22 @@ TEST(Waiter, AttendsWhateverThePolicy) {
   }
 }
 
+// A rank that has waited for long burns no core.
+TEST(Waiter, SleepsWhenItsPatienceIsAtAnEnd) {
+  for (WaitPolicy policy : {WaitPolicy::dedicated(), WaitPolicy::oversubscribed()}) {
+    Signal signal;
+    std::thread late([&] {
+      bool sleeps = false;
+      for (int i = 0; i < 2000 && !(sleeps = signal.sleepers.load() != 0); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_TRUE(sleeps);
+      Waiter(policy, {}).announce(signal, 1);
+    });
+    EXPECT_TRUE(Waiter(policy, {}).until(signal, 1, 0).ok());
+    late.join();
+  }
+}
+
 TEST(Waiter, SeesWhatWasStoredBefore) {
   for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true},
                             WaitPolicy::dedicated()}) {
