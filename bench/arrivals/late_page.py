@@ -6,7 +6,7 @@ import goals
 import late_goals
 import machine
 from kept import Kept
-from lateness import BALANCED, PAPER, Cell, Key, Variant, merge
+from lateness import BALANCED, PAPER, SHAPES, Cell, Key, Variant, merge
 from report import cut_off, document_of, page_head, page_notes, versions_of
 from runs import Json
 from stretto.benchmark import pictures
@@ -106,7 +106,7 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
         times = {"mpi": {"median_us": mine}, "pmpi": {"median_us": best[0]}}
         label = f"{key.collective}, {key.where()}, {title}"
         found.append(Point(label, key.bytes, times, 0.0, shape=key.shape, spread=key.spread, unit=1.0))
-    return found
+    return sorted(found, key=lambda one: (SHAPES.index(one.shape), one.spread))  # the same colours everywhere
 
 
 def picture(kept: Kept, of: str = "median_us") -> str:
