@@ -33,10 +33,10 @@ Figures = dict[tuple[str, str, str, int], list[tuple[float, float]]]  # MPI, cal
 
 
 def measure(peer: launchers.Peer, way: str, preload: Path, budget_ms: float) -> list[Json]:
+    program = launchers.collective_bench(peer, "--decline", "--budget", str(budget_ms))
     with tempfile.TemporaryDirectory() as folder:
-        settings = {**WAYS[way], "STRETTO_RECORD_DIR": folder}
-        arguments = ["--decline", "--budget", str(budget_ms)]
-        lines = launchers.run(peer, peer.configs[0], 1, machine.cores(), arguments, stretto=preload, settings=settings)
+        stretto = launchers.Stretto(preload, settings={**WAYS[way], "STRETTO_RECORD_DIR": folder})
+        lines = launchers.run(peer, peer.configs[0], 1, machine.cores(), program, stretto=stretto)
     return [line for line in lines if line["kind"] == "decline"]
 
 

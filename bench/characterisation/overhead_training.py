@@ -46,10 +46,12 @@ class Summation(train.Communicator):
 
     def sum_in_place(self, array: np.ndarray) -> None:
         if array.dtype != np.float32:
-            return super().sum_in_place(array)
+            super().sum_in_place(array)
+            return
         call = self.by_pmpi if self.plain else self.by_mpi
         code = call(IN_PLACE, ctypes.c_void_p(array.ctypes.data), ctypes.c_int(array.size), *self.handles)
-        return None if code == 0 else self.comm.Abort(code)
+        if code != 0:
+            self.comm.Abort(code)
 
 
 def main() -> None:
