@@ -20,7 +20,10 @@ def check(part: str = "") -> int:
         step("clang-format", ["clang-format", "--dry-run", "--Werror", *tracked_files(*CPP)]),
         step("ruff check", ["ruff", "check", ROOT]),
         step("ruff format", ["ruff", "format", "--check", ROOT]),
-        step("mypy", ["mypy", "python/stretto", "tools/devkit", *sorted(ROOT.glob("tools/*.py")), *sorted(ROOT.glob("bench/**/*.py"))]),
+        step(
+            "mypy",
+            ["mypy", "python/stretto", "tools/devkit", *sorted(ROOT.glob("tools/*.py")), *sorted(ROOT.glob("bench/**/*.py"))],
+        ),
         step("layers", [VENV / "bin/python", "tools/check_layers.py"], always=True),
         clang_tidy(),
     ]

@@ -27,7 +27,9 @@ inline Status compare_labels(uint64_t own, uint64_t theirs, int rank) {
 class Parcels {
  public:
   Parcels(const Team& team, const Request& request, Route route)
-      : request_(request), route_(route), rank_(team.rank), size_(team.size), store_(team.store_of(moved_bytes())) {}
+      : Parcels(team, request, route, team.store_of(moved_bytes(request, route, team.size))) {}
+  Parcels(const Team& team, const Request& request, Route route, kernels::Store store)
+      : request_(request), route_(route), rank_(team.rank), size_(team.size), store_(store) {}
 
   bool gives_to(int r) const { return r != rank_ && (route_.ends == Ends::to_root ? r == request_.root : gives_any()); }
   bool gets_from(int r) const { return r != rank_ && (route_.ends == Ends::from_root ? r == request_.root : gets_any()); }
@@ -79,10 +81,10 @@ class Parcels {
   Status outcome() const { return outcome_; }
 
  private:
-  size_t moved_bytes() const {
+  static size_t moved_bytes(const Request& request, Route route, int ranks) {
     size_t bytes = 0;
-    for (int r = 0; request_.gives && r < (route_.each ? size_ : 1); ++r) bytes += request_.gives[r].bytes;
-    for (int r = 0; request_.gets && r < size_; ++r) bytes += request_.gets[r].bytes;
+    for (int r = 0; request.gives && r < (route.each ? ranks : 1); ++r) bytes += request.gives[r].bytes;
+    for (int r = 0; request.gets && r < ranks; ++r) bytes += request.gets[r].bytes;
     return bytes;
   }
 

@@ -17,17 +17,20 @@ size_t place_of(int r, int giver, int ranks) {
 }
 
 // The label, then the piece for all, or those for each at equal distances. *posted: the bytes.
-Status post(Exchange& exchange, const Team& team, const Parcels& parcels, const Request& request, Route route, size_t* posted) {
+Status post(Exchange& exchange, const Team& team, const Request& request, Route route, size_t* posted) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   char* to = static_cast<char*>(payload) + sizeof(uint64_t);
-  size_t piece = route.each ? parcels.longest() : request.gives->bytes;
-  for (int r = 0; route.each && r < team.size; ++r)
-    if (parcels.gives_to(r)) deposit(to + place_of(r, team.rank, team.size) * piece, request.gives[r]);
-  if (!route.each) deposit(to, *request.gives);
+  const size_t piece = request.gives->bytes;  // where each is given another, all are equally long
+  const int pieces = route.each ? team.size - 1 : 1;
+  int r = route.each ? team.rank : -1;
+  for (int k = 0; k < pieces; ++k) {
+    if (++r == team.size) r = 0;
+    deposit(to + size_t(k) * piece, request.gives[r]);
+  }
   uint64_t label = label_of(request.kind, Form::flat, piece);
   memcpy(payload, &label, sizeof label);
-  *posted = sizeof label + piece * (route.each ? size_t(team.size) - 1 : 1);
+  *posted = sizeof label + piece * size_t(pieces);
   exchange.post(*posted);
   return Status::good();
 }
@@ -44,20 +47,28 @@ Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Req
   return Status::good();
 }
 
+// From all others, as they come.
+[[gnu::noinline]] Status receive_all(Exchange& exchange, Team& team, Parcels& parcels, const Request& request, Route route) {
+  Comers comers(team);
+  for (int k = 1; k < team.size; ++k) comers.expect((team.rank + k) % team.size);
+  return comers.serve_all([&](int r) { return exchange.posted(r); },
+                          [&](int r) { return receive(exchange, team, parcels, request, route, r); },
+                          [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; });
+}
+
 }  // namespace
 
 Status ship_flat(Team& team, const Request& request, Route route) {
-  Parcels parcels(team, request, route);
+  Parcels parcels(team, request, route, kernels::Store::cached);
   Exchange exchange(team);
   size_t posted = 0;
-  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, parcels, request, route, &posted));
+  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, request, route, &posted));
   parcels.keep_own();
-  Comers comers(team);
-  for (int k = 1; k < team.size; ++k)
-    if (const int r = (team.rank + k) % team.size; parcels.gets_from(r)) comers.expect(r);
-  STRETTO_TRY(comers.serve_all([&](int r) { return exchange.posted(r); },
-                               [&](int r) { return receive(exchange, team, parcels, request, route, r); },
-                               [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; }));
+  if (parcels.gets_any()) {
+    const int only = team.size == 2 ? 1 - team.rank : route.ends == Ends::from_root ? request.root : -1;
+    STRETTO_TRY(only < 0 ? receive_all(exchange, team, parcels, request, route)
+                         : receive(exchange, team, parcels, request, route, only));
+  }
   if (route.ends != Ends::all) exchange.finish();
   if (posted > 0) exchange.fetch_next(posted);
   return parcels.outcome();

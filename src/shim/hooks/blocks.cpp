@@ -70,6 +70,33 @@ Buffer Side::at(int r) const {
   return {data_ + distance * (layouts_ ? 1 : ptrdiff_t(layout.extent)), count, &layout};
 }
 
+// Blocks of one buffer: what holds of the first holds of all.
+bool Side::list_equal(int ranks, Piece* pieces, uint64_t* bytes) const {
+  const int count = this->pieces(ranks);
+  const Piece whole{const_cast<char*>(data_), block()};
+  *bytes = uint64_t(only_ < 0 ? count : 1) * whole.bytes;
+  if (only_ < 0) {
+    const ptrdiff_t distance = stacked_ ? ptrdiff_t(count_) * ptrdiff_t(layout_.extent) : 0;
+    for (int r = 0; r < count; ++r) pieces[r] = {static_cast<char*>(whole.data) + r * distance, whole.bytes};
+  } else {
+    for (int r = 0; r < count; ++r) pieces[r] = {nullptr, 0};
+    pieces[only_] = whole;
+  }
+  return whole.bytes == 0 || Buffer{data_, size_t(count_), &layout_}.usable();
+}
+
+bool Side::list_varying(int ranks, Piece* pieces, uint64_t* bytes) const {
+  bool plain = true;
+  *bytes = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const Buffer block = at(r);
+    pieces[r] = {const_cast<void*>(block.data), block.bytes()};
+    *bytes += pieces[r].bytes;
+    plain = plain && (pieces[r].bytes == 0 || block.usable());
+  }
+  return plain;
+}
+
 int Side::keep_types(int ranks, ResultTypes& types) {
   if (layouts_ == nullptr) return types.keep(layout_);
   for (int r = 0; r < ranks; ++r)
@@ -79,17 +106,6 @@ int Side::keep_types(int ranks, ResultTypes& types) {
 }
 
 namespace {
-
-// True: all pieces can be worked in where they are.
-bool list(const Side& side, int ranks, Piece* pieces) {
-  bool plain = true;
-  for (int r = 0; r < side.pieces(ranks); ++r) {
-    Buffer block = side.at(r);
-    pieces[r] = {const_cast<void*>(block.data), block.bytes()};
-    plain = plain && (pieces[r].bytes == 0 || block.usable());
-  }
-  return plain;
-}
 
 // A side of a call, and its pieces.
 template <class S>
@@ -173,10 +189,10 @@ bool ship(const Entry& entry, const Side& gives, Side& gets, Request& request, M
   PieceList given_list, got_list;
   Piece *given = given_list.of(entry.size()), *got = got_list.of(entry.size());
   if (given == nullptr || got == nullptr) return take_part_without_memory(entry, request, comm, call);
-  const bool plain_gives = list(gives, entry.size(), given), plain_gets = list(gets, entry.size(), got);
+  uint64_t got_bytes;
+  const bool plain_gives = gives.list(entry.size(), given, &call.bytes), plain_gets = gets.list(entry.size(), got, &got_bytes);
   request.gives = gives.empty() ? nullptr : given;
   request.gets = gets.empty() ? nullptr : got;
-  for (int r = 0; r < gives.pieces(entry.size()); ++r) call.bytes += given[r].bytes;
   if (plain_gives && plain_gets) return entry.run(request, comm, call);
   const Given from{gives, gives.pieces(entry.size()), given, plain_gives};
   const Got to{gets, gets.pieces(entry.size()), got, plain_gets};

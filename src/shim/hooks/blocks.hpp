@@ -24,11 +24,17 @@ class Side {
   int pieces(int ranks) const { return shares_ == none ? 0 : shares_ == shared ? 1 : ranks; }
   size_t block() const { return size_t(count_) * layout_.size; }  // of one() and equal()
   Buffer at(int r) const;
+  // Lists the pieces; *bytes: of all together. True: all can be worked in where they are.
+  bool list(int ranks, collective::Piece* pieces, uint64_t* bytes) const {
+    return counts_.present() ? list_varying(ranks, pieces, bytes) : list_equal(ranks, pieces, bytes);
+  }
   // Makes the datatypes of all blocks last as long as `types`. An MPI error code.
   int keep_types(int ranks, ResultTypes& types);
 
  private:
   bool counts_make_sense(int ranks) const;
+  bool list_equal(int ranks, collective::Piece* pieces, uint64_t* bytes) const;
+  bool list_varying(int ranks, collective::Piece* pieces, uint64_t* bytes) const;
 
   enum : uint8_t { none, shared, each } shares_ = none;
   int only_ = -1;

@@ -1,5 +1,7 @@
 // The hooks of Gather, Scatter, Allgather and Alltoall. Signatures are equal at both ends of each message, so all ranks know the
-// bytes of a block.
+// bytes of a block; where a program gets that wrong the longer one counts, so that no algorithm has too little room for it.
+#include <algorithm>
+
 #include "shim/hooks/blocks.hpp"
 
 namespace stretto::shim {
@@ -48,7 +50,7 @@ bool allgather(const void* send, MPI_Count send_count, MPI_Datatype send_type, v
   if (in_place) gives.block_of(gets, entry.rank());
   Request request;
   request.kind = Kind::allgather;
-  request.count = gets.block();
+  request.count = std::max(gives.block(), gets.block());
   return ship(entry, gives, gets, request, comm, call);
 }
 
@@ -62,7 +64,7 @@ bool alltoall(const void* send, MPI_Count send_count, MPI_Datatype send_type, vo
   if (!sensible) return decline(call, Reason::invalid_arguments);
   Request request;
   request.kind = Kind::alltoall;
-  request.count = size_t(entry.size()) * gets.block();
+  request.count = size_t(entry.size()) * std::max(gives.block(), gets.block());
   return ship(entry, send == MPI_IN_PLACE ? gets : gives, gets, request, comm, call);
 }
 

@@ -93,6 +93,27 @@ void with_wrong_arguments(const Options& options) {
   compare_any(context);  // and the communicator still works
 }
 
+// All give one another more than there is room for: nobody writes beside its room, nor into Stretto's memory.
+void with_blocks_too_long(const Options& options) {
+  constexpr int room = 1;
+  for (const bool to_each : {false, true})
+    for (const int sent : {4, 2000}) {
+      MPI_Comm comm;
+      MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+      Context context(comm, "blocks too long", options.seed, sent, {65536, options.derived});
+      const size_t ranks = size_t(context.size());
+      std::vector<int> mine(size_t(sent) * ranks, context.rank()), all(ranks + size_t(sent), -1);
+      const int code = to_each ? MPI_Alltoall(mine.data(), sent, MPI_INT, all.data(), room, MPI_INT, comm)
+                               : MPI_Allgather(mine.data(), sent, MPI_INT, all.data(), room, MPI_INT, comm);
+      count_comparison();
+      if (error_class(code) != MPI_ERR_TRUNCATE) report_failure(context, "blocks of " + std::to_string(sent) + ": not told");
+      for (size_t i = 0; i < all.size(); ++i)
+        if (all[i] != -1 && (i >= ranks || all[i] != int(i))) report_failure(context, "wrote beside its room");
+      if (sent < 100) compare_any(context);
+      MPI_Comm_free(&comm);
+    }
+}
+
 // A sender gives more than the root has room for. Nobody hangs, and the root is told what MPI would tell it; where both are small
 // the communicator still works, and elsewhere another one does.
 void with_unequal_sizes(const Options& options) {
@@ -123,6 +144,7 @@ void passed_through(const Options& options) {
   on_intercommunicator(options);
   with_wrong_arguments(options);
   with_unequal_sizes(options);
+  with_blocks_too_long(options);
 }
 
 }  // namespace differential
