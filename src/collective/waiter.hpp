@@ -94,13 +94,16 @@ class Waiter {
     return alive ? Status::good() : peer_lost("a rank died", rank);
   }
 
-  // A short look out for what is likely to come at once: whether it has come.
+  // A short look out for what is likely to come at once: whether it has come. Where ranks share cores the CPU is offered to
+  // others a few times, as who is to come may be waiting for it.
   bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {
+    const auto has_come = [&] { return reached(signal.value.load(std::memory_order_acquire), target); };
+    if (policy_.spins == 0 && !suspension_) return offer_until(has_come, looks);
     for (uint32_t i = 0; i < looks && policy_.spins > 0; ++i) {
-      if (reached(signal.value.load(std::memory_order_acquire), target)) return true;
+      if (has_come()) return true;
       cpu_relax();
     }
-    return reached(signal.value.load(std::memory_order_acquire), target);
+    return has_come();
   }
 
   // Stays a moment, for about as long as a peer that is at work takes for its next step: whether ready() is true then.
@@ -164,6 +167,15 @@ class Waiter {
   static constexpr Periods while_sleeping{1, 200};
 
   void rest() const;  // between two looks
+  template <class Ready>
+  bool offer_until(const Ready& ready, uint32_t times) const {
+    constexpr uint32_t most_offers = 4;
+    for (uint32_t i = 0; i < times && i < most_offers; ++i) {
+      if (ready()) return true;
+      rest();
+    }
+    return ready();
+  }
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
   Status wait_suspended(const Wait& wait);

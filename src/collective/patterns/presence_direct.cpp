@@ -28,7 +28,7 @@ class DirectPresence {
     look();
     for (int patient = -1;;) {
       // Who is nearly there is waited for: one pass over more contributions is less work than two.
-      if (!epoch_.all_here() && patient < epoch_.level()) {
+      while (!epoch_.all_here() && patient < epoch_.level()) {
         patient = epoch_.level();
         if (epoch_.glance(looks())) look();
       }
