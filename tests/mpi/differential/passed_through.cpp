@@ -93,7 +93,8 @@ void with_wrong_arguments(const Options& options) {
   compare_any(context);  // and the communicator still works
 }
 
-// All give one another more than there is room for: nobody writes beside its room, nor into Stretto's memory.
+// All give one another more than there is room for: nobody writes beside its room, nor into Stretto's memory, and where there
+// are others all are told (of one rank alone Stretto leaves it to MPI, and MPICH's Allgather says nothing).
 void with_blocks_too_long(const Options& options) {
   constexpr int room = 1;
   for (const bool to_each : {false, true})
@@ -106,7 +107,8 @@ void with_blocks_too_long(const Options& options) {
       const int code = to_each ? MPI_Alltoall(mine.data(), sent, MPI_INT, all.data(), room, MPI_INT, comm)
                                : MPI_Allgather(mine.data(), sent, MPI_INT, all.data(), room, MPI_INT, comm);
       count_comparison();
-      if (error_class(code) != MPI_ERR_TRUNCATE) report_failure(context, "blocks of " + std::to_string(sent) + ": not told");
+      if (ranks > 1 && error_class(code) != MPI_ERR_TRUNCATE)
+        report_failure(context, "blocks of " + std::to_string(sent) + ": not told");
       for (size_t i = 0; i < all.size(); ++i)
         if (all[i] != -1 && (i >= ranks || all[i] != int(i))) report_failure(context, "wrote beside its room");
       if (sent < 100) compare_any(context);
