@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from polars.io.plugins import register_io_source
 
 from stretto.errors import StrettoError
 from stretto.profile.job import Job, Process, open_job
@@ -48,22 +49,57 @@ SCHEMA: dict[str, Any] = {
 
 
 def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None, progress: Progress | None = None) -> int:
-    """One file per rank, library and million events in `target`; the rows written. StrettoError: nothing to write, or nowhere."""
+    """One file where `target` ends in .parquet and is no folder, else one per rank, library and million events in the folder
+    `target`; the rows written. StrettoError: nothing to write, or nowhere."""
     job = job_with_events(folder)
-    there, written, seen = event_count(job), 0, 0
+    for process in job.processes:
+        _window(process, iterations)
+    tables = _Tables(job, iterations, progress)
     try:
-        target.mkdir(parents=True, exist_ok=True)
-        for process in job.processes:
-            for number, frame in enumerate(frames(process, iterations)):
-                name = f"rank-{process.rank:05}-{process.library.lower()}-{number:04}.parquet"
-                frame.write_parquet(target / name, compression="zstd", statistics=True)
-                written += frame.height
-                seen += frame.height
-                if progress:
-                    progress(min(1.0, seen / there))
+        if target.suffix == ".parquet" and not target.is_dir():
+            _write_one(tables, target)
+        else:
+            target.mkdir(parents=True, exist_ok=True)
+            for name, frame in tables:
+                frame.write_parquet(target / f"{name}.parquet", compression="zstd", statistics=True)
     except OSError as error:
         raise StrettoError(f"cannot write {target}: {error.strerror or error}") from None
-    return written
+    return tables.written
+
+
+class _Tables:
+    """All calls of a job, table by table, each with a name of its own; counts the rows and tells how far it is."""
+
+    def __init__(self, job: Job, iterations: tuple[int, int] | None, progress: Progress | None) -> None:
+        self._job, self._iterations, self._progress = job, iterations, progress
+        self.written = 0
+
+    def __iter__(self) -> Iterator[tuple[str, pl.DataFrame]]:
+        there = event_count(self._job)
+        for process in self._job.processes:
+            for number, frame in enumerate(frames(process, self._iterations)):
+                yield f"rank-{process.rank:05}-{process.library.lower()}-{number:04}", frame
+                self.written += frame.height
+                if self._progress:
+                    self._progress(min(1.0, self.written / there))
+
+
+def _write_one(tables: _Tables, target: Path) -> None:
+    """Streams: no more than a few tables are in memory. A file that could not be written wholly is removed."""
+
+    def source(*_: Any) -> Iterator[pl.DataFrame]:
+        for _, frame in tables:
+            yield frame
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        register_io_source(source, schema=SCHEMA).sink_parquet(target, compression="zstd", statistics=True)
+    except pl.exceptions.PolarsError as error:
+        target.unlink(missing_ok=True)
+        raise OSError(str(error)) from None
+    except OSError:
+        target.unlink(missing_ok=True)
+        raise
 
 
 def job_with_events(folder: Path) -> Job:

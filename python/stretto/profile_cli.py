@@ -262,7 +262,8 @@ def _dump_counts(folder: Path) -> None:
 def export(
     folder: Folder,
     parquet: Annotated[
-        Path | None, typer.Option("--parquet", metavar="FOLDER", help="One row per call, as Parquet files in this folder.")
+        Path | None,
+        typer.Option("--parquet", metavar="OUT", help="One row per call, in OUT.parquet or a folder OUT."),
     ] = None,
     perfetto: Annotated[
         Path | None,
@@ -276,7 +277,7 @@ def export(
 ) -> None:
     """Write the calls of a profile made with --trace in other formats."""
     if parquet is None and perfetto is None and otf2 is None:
-        raise StrettoError("nothing to write: add --parquet FOLDER, --perfetto FILE or --otf2 FOLDER")
+        raise StrettoError("nothing to write: add --parquet OUT.parquet, --perfetto FILE or --otf2 FOLDER")
     wanted = profiling.parse_iterations(iterations) if iterations else None
     _check_folder(folder)
     from stretto import exports, otf2_archive, timeline

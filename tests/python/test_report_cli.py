@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import polars as pl
@@ -76,6 +77,30 @@ def test_export(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert len([one for one in events if one["ph"] == "X"]) == rows.filter(~pl.col("part")).height
     assert {one["args"]["name"] for one in events if one["name"] == "process_name"} >= {"rank 0 on node0", "rank 2 on node1"}
     capfd.readouterr()
+
+
+def test_export_to_one_file_has_the_same_rows(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for target in (tmp_path / "table", tmp_path / "one.parquet", tmp_path / "one.parquet"):
+        assert main(["export", str(folder), "--parquet", str(target)]) == 0
+    assert (tmp_path / "one.parquet").is_file()
+    rows = pl.read_parquet(tmp_path / "one.parquet")
+    assert rows.height > 3 * 12 * 6
+    assert rows.equals(pl.read_parquet(tmp_path / "table" / "*.parquet"))
+    assert main(["export", str(folder), "--parquet", "/proc/none/one.parquet"]) == 2
+    assert "cannot write" in capfd.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_wholly_is_removed(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "one.parquet"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        code = main(["export", str(folder), "--parquet", str(target)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert code == 2
+    assert "cannot write" in capfd.readouterr().err
+    assert not target.exists()
 
 
 def test_small_sections_make_no_small_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
