@@ -50,6 +50,7 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "profile": 2,
     "rewrite": 3,
     "machine": 3,
+    "receives": 2,
     "exports": 3,
     "perfetto": 3,
     "timeline": 4,

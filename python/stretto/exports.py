@@ -12,6 +12,7 @@ from polars.io.plugins import register_io_source
 
 from stretto.errors import StrettoError
 from stretto.profile.job import Job, Process, open_job
+from stretto.receives import Receives, calls_of_parts
 from stretto.trace import Batch
 from stretto.trace_layout import PART
 
@@ -19,6 +20,7 @@ Progress = Callable[[float], None]  # is told the share that is done
 _BLOCK = 1 << 20
 _ITERATION = 3  # MarkEntry.what
 _DECLINED = 128
+_COLUMNS = ("rows", "spent", "sent", "received")  # of a Batch
 _LOCATIONS = {0: "host", 14: "managed", 15: "none"}
 
 SCHEMA: dict[str, Any] = {
@@ -88,8 +90,7 @@ def _write_one(tables: _Tables, target: Path) -> None:
     """Streams: no more than a few tables are in memory. A file that could not be written wholly is removed."""
 
     def source(*_: Any) -> Iterator[pl.DataFrame]:
-        for _, frame in tables:
-            yield frame
+        return (frame for _name, frame in tables)
 
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -114,31 +115,40 @@ def event_count(job: Job) -> int:
 
 
 def frames(process: Process, iterations: tuple[int, int] | None = None) -> Iterator[pl.DataFrame]:
-    """The process's calls, a million rows at most in each table; times are ns of the job (0: the first rank left MPI_Init)."""
-    window = _window(process, iterations)
+    """The process's calls, about a million rows in each table, a call and its parts in the same one; times are ns of the job
+    (0: the first rank left MPI_Init). Calls that began a receive say whom it was from and how much came."""
+    window, receives = _window(process, iterations), Receives(process.trace)
     for thread in process.trace.event_threads():
         for batch in _gathered(process.trace.batches(thread, _BLOCK)):
-            frame = _frame(process, batch, window)
+            frame = _frame(process, receives.fill(batch), window)
             if frame.height:
                 yield frame
 
 
 def _gathered(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Batches put together until they are large: a trace's sections may be small."""
+    """Batches put together until they are large (a trace's sections may be small), and cut in front of a call, not of a part."""
     parts: list[Batch] = []
     waiting = 0
     for batch in batches:
         parts.append(batch)
         waiting += len(batch.rows)
         if waiting >= _BLOCK:
-            yield _joined(parts)
-            parts, waiting = [], 0
+            whole = _joined(parts)
+            newest = int(calls_of_parts(whole.rows)[-1])
+            if newest:
+                yield _rows(whole, slice(0, newest))
+            parts = [_rows(whole, slice(newest, None))]
+            waiting = len(parts[0].rows)
     if parts:
         yield _joined(parts)
 
 
+def _rows(batch: Batch, some: slice) -> Batch:
+    return Batch(batch.thread, *(getattr(batch, name)[some] for name in _COLUMNS))
+
+
 def _joined(parts: list[Batch]) -> Batch:
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("rows", "spent", "sent", "received"))
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
     return Batch(parts[0].thread, *columns)
 
 
@@ -166,7 +176,7 @@ def _frame(process: Process, batch: Batch, window: tuple[int, int] | None) -> pl
         keep = (rows["begin"] >= window[0]) & (rows["begin"] < window[1])
         rows, spent, sent, received = rows[keep], spent[keep], sent[keep], received[keep]
     trace, outcome = process.trace, rows["outcome"].astype(np.int16)
-    sizes = np.array([*trace.datatypes["size"], 0], dtype=np.int64)
+    sizes = np.append(trace.datatypes["size"].astype(np.int64), 0)
     size = sizes[np.minimum(rows["datatype"], len(sizes) - 1)]
     entry = np.rint(process.line.at(rows["begin"]) * 1e9).astype(np.int64)
     # The length of a call is exact on its own clock; only where it begins depends on the common one.
@@ -175,7 +185,7 @@ def _frame(process: Process, batch: Batch, window: tuple[int, int] | None) -> pl
     columns = {
         "rank": np.full(len(rows), process.rank, np.int32),
         "library": _named(np.zeros(len(rows), np.int64), [process.library]),
-        "function": _named(rows["function"], trace.functions),
+        "function": _named(rows["function"], trace.functions).fill_null("?"),
         "comm": _named(rows["communicator"], process.labels),
         "comm_id": identities[np.minimum(rows["communicator"], len(identities) - 1)],
         "seq": rows["sequence"],

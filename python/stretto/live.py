@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import datetime
 import re
 import time
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stretto.profile.job import Job, Process, newest_ticks, open_job
+from stretto.profile.job import Job, Process, end_of_job, newest_ticks, open_job, ticks_at
 from stretto.profile.matching import COLLECTIVE
 from stretto.trace_layout import STAGES
 from stretto.wording import duration
@@ -87,22 +85,17 @@ def _running(job: Job) -> bool:
 
 def _now(process: Process, end: float | None) -> int:
     """In the process's ticks, this moment or `end` (seconds since 1970); where other machines are by their wall clocks."""
-    header, newest = process.trace.header, newest_ticks(process.trace)
     if process.now is not None:
         return process.now
-    if end is None or not process.line.tick:
-        return newest
-    return max(newest, header.start_ticks + round((end - header.start_realtime_ns * 1e-9) / process.line.tick))
+    return newest_ticks(process.trace) if end is None else ticks_at(process, end)
 
 
 def _end(job: Job, running: bool) -> float | None:
     """The last moment at which the ranks can have been where they are: now, or the end in job.json; None: unknown."""
     if running:
         return time.time()
-    with contextlib.suppress(ValueError):
-        if job.number("wall_seconds"):
-            return datetime.datetime.fromisoformat(job.text("started")).timestamp() + job.number("wall_seconds")
-    return None
+    times = end_of_job(job.facts)
+    return times[1] if times else None
 
 
 def _places(number: int, process: Process, end: float | None) -> Iterable[Place]:

@@ -12,17 +12,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
 from stretto.exports import Progress, event_count, frames, job_with_events
 from stretto.profile.job import Job, Process
 from stretto.profile.matching import COLLECTIVE
+from stretto.trace_layout import CANCELLED, INCOMPLETE, PART
 
-_SEND = re.compile(r"MPI_[SBR]?send(_c)?|MPI_Sendrecv(_replace)?(_c)?")
-_ISEND = re.compile(r"MPI_I[sbr]?send(_c)?")
-_RECEIVE = re.compile(r"MPI_M?recv(_c)?")
-_IRECEIVE = re.compile(r"MPI_Im?recv(_c)?")
+_SEND = re.compile(r"MPI_(Send|[BSR]send|Sendrecv(_replace)?)(_c)?")
+_ISEND = re.compile(r"MPI_(I[bsr]?send|Isendrecv(_replace)?)(_c)?")
+_SEND_INIT = re.compile(r"MPI_(Send|[BSRP]send)_init(_c)?")
+_RECEIVE = re.compile(r"MPI_(Recv|Mrecv)(_c)?")
+_IRECEIVE = re.compile(r"MPI_(Im?recv|Isendrecv(_replace)?)(_c)?")
+_RECEIVE_INIT = re.compile(r"MPI_(Recv|Precv)_init(_c)?")
+_COMPLETES = re.compile(r"MPI_(Wait|Test)(all|any|some)?")
+_RECEIVED = 1 << 32  # added to the number of a request that receives: one of MPI_Isendrecv is both
 _UNKNOWN = 0xFFFFFFFF  # a root that there is none of
 
 
@@ -81,15 +88,16 @@ class _Writer:
         self.definitions.group("ranks", group_type=kinds.COMM_LOCATIONS, paradigm=mpi, members=members)
         found: dict[int, Any] = {}
         groups: dict[tuple[int, ...], Any] = {}
-        for (library, identity), one in self.job.groups.items():
-            if library != "MPI" or not one.members or any(rank not in firsts for rank in one.members):
+        for one in (one for process in self.job.mpi for one in process.trace.communicators):
+            inside = tuple(one.members.tolist())  # in the order of their ranks, which messages and roots are told by
+            if one.identity in found or one.remote_size or not inside or any(rank not in firsts for rank in inside):
                 continue
-            if one.members not in groups:
-                inside = tuple(firsts[rank] for rank in one.members)
-                groups[one.members] = self.definitions.group(
-                    f"group {len(groups)}", group_type=kinds.COMM_GROUP, paradigm=mpi, members=inside
+            if inside not in groups:
+                locations = tuple(firsts[rank] for rank in inside)
+                groups[inside] = self.definitions.group(
+                    f"group {len(groups)}", group_type=kinds.COMM_GROUP, paradigm=mpi, members=locations
                 )
-            found[identity] = self.definitions.comm(one.label, group=groups[one.members])
+            found[one.identity] = self.definitions.comm(self.job.groups["MPI", one.identity].label, group=groups[inside])
         return found
 
     def _operations(self) -> dict[str, Any]:
@@ -106,8 +114,9 @@ class _Writer:
     def write(self, iterations: tuple[int, int] | None, progress: Progress | None) -> int:
         written, seen, there = 0, 0, event_count(self.job)
         for process in self.job.processes:
+            sends = _sends(process)
             for frame in frames(process, iterations):
-                for group in _calls_with_parts(frame):
+                for group in _calls_with_parts(frame.with_columns(sends=np.isin(frame["request"], sends))):
                     self._call(process, group)
                     written += 1
                 seen += frame.height
@@ -116,29 +125,31 @@ class _Writer:
         return written
 
     def _call(self, process: Process, group: list[dict[str, Any]]) -> None:
-        """A call, and the parts that it completed."""
+        """A call, and the parts that it started or completed."""
         call, parts = group[0], group[1:]
-        place = process.library, process.rank, call["thread"]
+        function, place = call["function"], (process.library, process.rank, call["thread"])
         writer = self.archive.event_writer_from_location(self.locations[place])
         # Times were rounded to ns one by one; OTF2 takes none that lies before the one told last.
         begin = max(call["t_entry_ns"] + self.origin, self.newest.get(place, 0))
         end = self.newest[place] = max(call["t_exit_ns"] + self.origin, begin)
-        region, comm = self._region(call["function"]), self.comms.get(call["comm_id"])
+        region, comm = self._region(function), self.comms.get(call["comm_id"])
         writer.enter(begin, region)
-        if comm is not None and COLLECTIVE.fullmatch(call["function"]) and not call["function"].startswith("MPI_I"):
+        if comm is not None and COLLECTIVE.fullmatch(function) and not function.startswith("MPI_I"):
             writer.mpi_collective_begin(begin)
             root = call["peer"] if call["peer"] >= 0 else _UNKNOWN
-            operation = self._operation(call["function"])
             sent, received = call["bytes_sent"], call["bytes_received"]
-            writer.mpi_collective_end(end, operation, comm, root, sent, received)
+            writer.mpi_collective_end(end, self._operation(function), comm, root, sent, received)
+        elif _COMPLETES.fullmatch(function):
+            for one in parts or [call]:
+                self._completion(writer, one, end)
+        elif function == "MPI_Startall" or (function == "MPI_Start" and not parts):
+            for one in parts or [call]:
+                self._start(writer, one, begin)
         elif comm is not None:
             self._message(writer, call, begin, end, comm)
-        for part in parts:
-            comm = self.comms.get(part["comm_id"])
-            if comm is not None:
-                self._completion(writer, part, end, comm)
-        if re.fullmatch(r"MPI_(Wait|Test)", call["function"]) and not parts and call["request"]:
-            writer.mpi_isend_complete(end, call["request"])
+            for part in parts:
+                if part["peer"] >= 0:
+                    writer.mpi_recv(end, part["peer"], comm, max(0, part["tag"]), part["bytes_received"])
         writer.leave(end, region)
 
     def _operation(self, function: str) -> Any:
@@ -147,26 +158,54 @@ class _Writer:
 
     def _message(self, writer: Any, call: dict[str, Any], begin: int, end: int, comm: Any) -> None:
         function, peer, tag = call["function"], call["peer"], max(0, call["tag"])
-        if _IRECEIVE.fullmatch(function):
-            if call["request"]:
-                writer.mpi_irecv_request(begin, call["request"])
-        elif peer < 0:
-            return
-        elif _ISEND.fullmatch(function):
+        if _ISEND.fullmatch(function) and peer >= 0:
             writer.mpi_isend(begin, peer, comm, tag, call["bytes_sent"], call["request"])
-        elif _SEND.fullmatch(function):
+        if _IRECEIVE.fullmatch(function) and call["request"]:
+            writer.mpi_irecv_request(begin, call["request"] + _RECEIVED)
+        if _SEND.fullmatch(function) and peer >= 0:
             writer.mpi_send(begin, peer, comm, tag, call["bytes_sent"])
-        elif _RECEIVE.fullmatch(function):
+        elif _RECEIVE.fullmatch(function) and peer >= 0:
             writer.mpi_recv(end, peer, comm, tag, call["bytes_received"])
 
-    def _completion(self, writer: Any, part: dict[str, Any], end: int, comm: Any) -> None:
-        function, peer, tag = part["function"], part["peer"], max(0, part["tag"])
-        if _ISEND.fullmatch(function) and part["request"]:
-            writer.mpi_isend_complete(end, part["request"])
-        elif _IRECEIVE.fullmatch(function) and part["request"] and peer >= 0:
-            writer.mpi_irecv(end, peer, comm, tag, part["bytes_received"], part["request"])
-        elif function.startswith("MPI_Sendrecv") and peer >= 0:
-            writer.mpi_recv(end, peer, comm, tag, part["bytes_received"])
+    def _start(self, writer: Any, one: dict[str, Any], begin: int) -> None:
+        """Of a persistent request: the call MPI_Start, or the part of MPI_Startall."""
+        comm, started = self.comms.get(one["comm_id"]), one["function"]
+        if comm is None or one["peer"] < 0 or not one["request"]:
+            return
+        if one["sends"]:
+            writer.mpi_isend(begin, one["peer"], comm, max(0, one["tag"]), one["bytes_sent"], one["request"])
+        elif started == "MPI_Start" or _RECEIVE_INIT.fullmatch(started):
+            writer.mpi_irecv_request(begin, one["request"] + _RECEIVED)
+
+    def _completion(self, writer: Any, one: dict[str, Any], end: int) -> None:
+        """Of a request: a part, or the call where it has none."""
+        function, peer, tag, request = one["function"], one["peer"], max(0, one["tag"]), one["request"]
+        comm = self.comms.get(one["comm_id"])
+        if comm is None or peer < 0 or not request or one["flags"] & INCOMPLETE:
+            return
+        if one["flags"] & CANCELLED:
+            writer.mpi_request_cancelled(end, request + (0 if one["sends"] else _RECEIVED))
+            return
+        if one["sends"]:
+            writer.mpi_isend_complete(end, request)
+        if _IRECEIVE.fullmatch(function) or _RECEIVE_INIT.fullmatch(function):
+            writer.mpi_irecv(end, peer, comm, tag, one["bytes_received"], request + _RECEIVED)
+
+
+def _sends(process: Process) -> NDArray[np.uint32]:
+    """Numbers of the requests that send. Of MPI_Start only the parts tell, which belong to all but sends."""
+    trace, none = process.trace, np.zeros(0, np.uint32)
+    sends = np.array([*(bool(_ISEND.fullmatch(name) or _SEND_INIT.fullmatch(name)) for name in trace.functions), False])
+    start = np.array([*(name == "MPI_Start" for name in trace.functions), False])
+    found, started, others = [none], [none], [none]
+    for thread in trace.event_threads():
+        for batch in trace.batches(thread, 1 << 20):
+            rows = batch.rows[batch.rows["request"] != 0]
+            function = np.minimum(rows["function"], len(sends) - 1)
+            found.append(np.unique(rows["request"][sends[function]]))
+            started.append(rows["request"][start[function]])
+            others.append(rows["request"][(rows["flags"] & PART != 0) & ~sends[function]])
+    return np.union1d(np.concatenate(found), np.setdiff1d(np.concatenate(started), np.concatenate(others)))
 
 
 def _start(process: Process) -> int:
@@ -176,7 +215,7 @@ def _start(process: Process) -> int:
 
 
 def _calls_with_parts(frame: pl.DataFrame) -> Iterator[list[dict[str, Any]]]:
-    """Calls in the order of their ends, each with the parts that follow it; parts at the begin of a block are lost."""
+    """Calls in the order of their ends, each with the parts that follow it."""
     group: list[dict[str, Any]] = []
     for row in frame.with_columns(pl.col(pl.Categorical).cast(pl.String)).iter_rows(named=True):
         if not row["part"]:

@@ -233,6 +233,8 @@ class Profile:
     world_size: int
     complete: bool  # every rank's file is there and was finished
     tables: dict[str, pl.DataFrame]
+    calls: int = 0  # that the sums hold
+    single_calls: int = 0  # that are recorded one by one
     unavailable: dict[str, str] = field(default_factory=dict)  # table -> why it has no rows
     verdict: list[Finding] = field(default_factory=list)
     overhead: Overhead | None = None

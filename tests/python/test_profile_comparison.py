@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 import trace_writer as writer
@@ -52,6 +53,20 @@ def test_what_makes_runs_hard_to_compare_is_told(tmp_path: Path, capfd: pytest.C
     assert "different commands" in capfd.readouterr().out
     assert main(["report", str(first), str(tmp_path / "none")]) == 2
     assert main(["report", str(first), str(second), "--html", str(tmp_path / "x.html")]) == 2
+
+
+def test_rates_count_calls_that_last_longer_than_between_two_looks(tmp_path: Path) -> None:
+    """Rank 0 was in a call for 9 s at the first look, comes out of it, and is in the next for 0.5 s at the second, 2 s later."""
+    before = rates.look(job(tmp_path / "a", 1e-3, calls=40))
+    after = rates.look(job(tmp_path / "b", 1e-3, calls=40))
+    ended = after.cells.with_columns(
+        pl.when(pl.col("rank") == 0).then(pl.col("time") + 10.0).otherwise("time"), pl.col("calls") + 1
+    )
+    inside = [pl.DataFrame({"rank": [0], "inside": [time]}, schema_overrides={"rank": pl.Int32}) for time in (9.0, 0.5)]
+    first = rates.Look(before.at, before.job, before.cells, inside[0])
+    found = rates.between(first, rates.Look(before.at + 2.0, after.job, ended, inside[1]))
+    assert found.ranks["share"].to_list() == pytest.approx([1.5 / 2, 0.0, 0.0, 0.0])
+    assert found.functions["share"].max() <= 1.0
 
 
 def test_rates_are_what_happened_between_two_looks(tmp_path: Path) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
+from stretto import exports
 from stretto.cli import main
-from trace_writer import make_example
+from stretto.profile.job import open_job
+from synthetic_jobs import world
+from trace_writer import ANY_SOURCE, ANY_TAG, CANCELLED, PART, make_example
 
 RANKS, ITERATIONS = 3, 12
 
@@ -96,6 +101,53 @@ def test_an_otf2_archive_holds_calls_messages_and_collectives(folder: Path, tmp_
     messages = RANKS * ITERATIONS
     assert (seen["MpiIrecvRequest"], seen["MpiIsend"], seen["MpiIrecv"], seen["MpiIsendComplete"]) == (messages,) * 4
     assert main(["export", str(folder), "--otf2", str(target)]) == 2
+
+
+def test_a_receive_says_whom_it_was_from_in_the_row_that_began_it(tmp_path: Path) -> None:
+    (process,) = world(1)
+    facts = {"datatype": 3, "location": 15 << 4}
+    process.call("MPI_Irecv", 1.0, 1.001, received=400, peer=-2, tag=-1, request=7, flags=ANY_SOURCE | ANY_TAG, **facts)
+    process.call("MPI_Irecv", 1.1, 1.101, received=400, peer=3, tag=5, request=8, **facts)
+    process.call("MPI_Irecv", 1.2, 1.201, received=400, peer=3, tag=5, request=9, **facts)
+    process.call("MPI_Send", 1.3, 1.301, sent=12, peer=4, tag=5, **facts)
+    process.call("MPI_Waitall", 2.0, 2.1)
+    process.call("MPI_Irecv", 2.0, 2.1, received=40, peer=6, tag=11, request=7, flags=PART, **facts)
+    process.call("MPI_Irecv", 2.0, 2.1, received=0, peer=3, tag=5, request=8, flags=PART | CANCELLED, **facts)
+    target = tmp_path / "calls.parquet"
+    process.write(tmp_path)
+    assert main(["export", str(tmp_path), "--parquet", str(target)]) == 0
+    calls = pl.read_parquet(target).filter(~pl.col("part") & (pl.col("function") == "MPI_Irecv"))
+    got = list(calls.sort("t_entry_ns").select("peer", "tag", "bytes_received").iter_rows())
+    assert got == [(6, 11, 40), (3, 5, 0), (3, 5, 400)]
+
+
+def test_parts_stay_with_their_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (process,) = world(1)
+    for round_ in range(40):
+        at = 1.0 + 0.01 * round_
+        process.call("MPI_Waitall", at, at + 1e-3)
+        for request in range(5):
+            process.call("MPI_Isend", at, at + 1e-3, peer=1, request=round_ * 5 + request + 1, flags=PART)
+    process.write(tmp_path)
+    monkeypatch.setattr(exports, "_BLOCK", 16)
+    job = open_job(tmp_path)
+    tables = list(exports.frames(job.processes[0]))
+    assert len(tables) > 10 and sum(table.height for table in tables) == 240
+    assert not any(table["part"][0] for table in tables) and all(table.height % 6 == 0 for table in tables)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_damaged_traces_are_exported_as_far_as_they_are_whole(tmp_path: Path, seed: int) -> None:
+    folder = tmp_path / "job"
+    make_example(folder, ranks=2, iterations=8)
+    chance = random.Random(seed)
+    for path in sorted(folder.glob("rank-*.trace")):
+        raw = bytearray(path.read_bytes())
+        for _ in range(2000):
+            raw[chance.randrange(600, len(raw))] = chance.choice([0, 255, chance.randrange(256)])
+        path.write_bytes(raw)
+    for form, target in (("parquet", "a.parquet"), ("parquet", "a"), ("perfetto", "b"), ("perfetto", "b.json"), ("otf2", "c")):
+        assert main(["export", str(folder), f"--{form}", str(tmp_path / target)]) in (0, 2)
 
 
 def test_otf2_without_its_package_says_so(

@@ -270,7 +270,7 @@ def test_lost_data_is_told(tmp_path: Path) -> None:
     assert about(profile(tmp_path / "whole", processes), "Not everything") is None
     processes[0].dropped_events = 5
     one = about(profile(tmp_path / "lost", processes), "Not everything was recorded")
-    assert one is not None and "5 events" in one.text and "STRETTO_TRACE_MIB" in one.advice
+    assert one is not None and "5 events" in one.text and "--limit" in one.advice
 
 
 def test_a_live_job_says_where_its_ranks_are(tmp_path: Path) -> None:
@@ -339,3 +339,60 @@ def test_tables_hold_no_figure_that_is_not_a_number(tmp_path: Path) -> None:
     for name, table in analyse(tmp_path).tables.items():
         for column in table.select(pl.selectors.float()).iter_columns():
             assert not column.is_nan().any() and not column.is_infinite().any(), (name, column.name)
+
+
+def test_calls_that_never_returned(tmp_path: Path) -> None:
+    """A job that hung for 40 s after 10 s of work, and was killed: most of its time is in calls of which there is no sum."""
+    processes = world(3)
+    allreduces(processes, balanced(1000, 3), 1e-5)
+    for process in processes:
+        process.stage = 1
+        process.inside = {0: (writer.FUNCTIONS.index("MPI_Recv" if process.rank == 2 else "MPI_Barrier"), 10.0)}
+    times = {"started": "2027-01-15T08:00:00+00:00", "wall_seconds": 50.1, "exit_code": 137}
+    found = profile(tmp_path, processes, **times)
+    assert found.table("ranks")["run_time"].to_list() == pytest.approx([50.0] * 3)
+    assert found.table("ranks")["library_time"].to_list() == pytest.approx([40.0] * 3, rel=1e-3)
+    (barrier,) = rows(found.table("functions"), rank=0, function="MPI_Barrier")
+    assert (barrier["calls"], barrier["time"], barrier["share"]) == pytest.approx((0, 40.0, 0.8))
+    one = about(found, "80 % of the run time is in calls that had not returned")
+    assert one is not None and one.severity == Severity.bad
+    assert "ranks 0 and 1 in MPI_Barrier for 40 s; rank 2 in MPI_Recv for 40 s" in one.text
+    shares = about(found, "Waiting for late ranks")
+    assert shares is not None and "All calls together take 80 %" in shares.text and not shares.advice
+
+
+@pytest.mark.parametrize("times", [{"started": "2026-01-15T08:00:00+00:00"}, {"started": "x"}, {"wall_seconds": 1e300}])
+def test_the_end_of_a_killed_job_is_believed_where_it_can_be(tmp_path: Path, times: dict[str, Any]) -> None:
+    (process,) = world(1)
+    process.call("MPI_Barrier", 1.0, 2.0)
+    process.stage, process.inside = 1, {0: (writer.FUNCTIONS.index("MPI_Recv"), 5.0)}
+    found = profile(tmp_path, [process], exit_code=137, **times)
+    assert found.table("ranks")["run_time"].to_list() == pytest.approx([10.0])  # what the file itself knows of
+
+
+def test_what_is_drawn_from_some_iterations_is_no_more_than_the_sums(tmp_path: Path) -> None:
+    """Of 1000 calls 100 are kept, those with much waiting: all calls together waited less than these let expect."""
+    processes = world(2)
+    arrivals = balanced(1000, 2)
+    arrivals[:100, 1] += 2e-3
+    allreduces(processes, arrivals, 1e-4)
+    for process in processes:
+        process.kept = lambda calls: calls["sequence"] < 100
+    found = profile(tmp_path, processes)
+    exact = found.table("functions")["time"].sum()
+    for scope in ("cluster", "node"):
+        (row,) = rows(found.table("arrival"), scope=scope)
+        assert (row["invocations"], row["of_invocations"]) == (100, 1000)
+        assert row["waiting"] + row["transfer"] == pytest.approx(exact)
+    one = about(found, "Waiting for late ranks")
+    assert one is not None and "estimated from 100 of 1,000 collectives" in one.text
+    assert (found.single_calls, found.calls) == (200, 2000)
+
+
+def test_threads_that_call_at_once_explain_shares_above_all(tmp_path: Path) -> None:
+    processes = world(1)
+    for thread in (0, 1):
+        processes[0].call("MPI_Recv", 1.0, 9.0, thread=thread)
+    found = profile(tmp_path, processes)
+    (one,) = [one for one in found.verdict if one.figure == "functions"]
+    assert "160 %" in one.title and "(threads of a rank call at once)" in one.text

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from stretto.profile import basics, sums
@@ -17,12 +18,12 @@ from stretto.profile.late import Late, late, raster
 from stretto.profile.matching import Matcher
 from stretto.profile.overlap import Overlap, overlap
 from stretto.profile.requests import Requests, requests
-from stretto.profile.scan import Consumer, scan
+from stretto.profile.scan import Block, Consumer, scan
 from stretto.profile.sizes import sizes
 from stretto.profile.takeover import takeover
 from stretto.profile.verdict import verdict
 from stretto.profile_model import TABLES, Profile, empty_table
-from stretto.trace_layout import STAGES
+from stretto.trace_layout import PART, STAGES
 
 
 @dataclass(slots=True)
@@ -31,6 +32,7 @@ class Found:
 
     job: Job
     cells: pl.DataFrame  # sums.cells
+    times: pl.DataFrame  # these, and sums.open_calls
     arrivals: Arrivals
     late: Late
     matcher: Matcher
@@ -51,14 +53,14 @@ class Analysis:
 
 UNMATCHED = "no collective with several members was recorded on all of them"
 ANALYSES = (
-    Analysis("ranks", lambda f: basics.ranks(f.job, f.cells), "no process got as far as the end of MPI_Init"),
-    Analysis("functions", lambda f: basics.functions(f.job, f.cells), "no call was counted"),
+    Analysis("ranks", lambda f: basics.ranks(f.job, f.times), "no process got as far as the end of MPI_Init"),
+    Analysis("functions", lambda f: basics.functions(f.job, f.times), "no call was counted"),
     Analysis("sizes", lambda f: sizes(f.job, f.cells), "no call was counted"),
     Analysis("partners", lambda f: basics.partners(f.job), "no point-to-point or one-sided message was counted"),
     Analysis(
         "crossing", lambda f: crossing(f.job, f.cells, f.tables["partners"]), "nothing crossed; all ranks may be on one node"
     ),
-    Analysis("communicators", lambda f: basics.communicators(f.job, f.cells), "no communicator was recorded"),
+    Analysis("communicators", lambda f: basics.communicators(f.job, f.times), "no communicator was recorded"),
     Analysis("queues", lambda f: basics.queues(f.job)[0], "no queue variables were offered by this MPI library"),
     Analysis("arrival", lambda f: arrival(f.arrivals, f.matcher, f.cells), UNMATCHED),
     Analysis("late", lambda f: late(f.late, f.matcher.functions, f.tables["arrival"]), UNMATCHED),
@@ -85,16 +87,32 @@ def analyse(folder: Path, progress: Callable[[float], None] | None = None) -> Pr
     return profile
 
 
+class _Kept:
+    """A consumer that counts the calls of which there is an event."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def take(self, block: Block) -> None:
+        self.calls += int(np.count_nonzero(block.rows["flags"] & PART == 0))
+
+    def settle(self, process: int, reached: object) -> None:
+        """Nothing waits."""
+
+
 def _gather(job: Job, profile: Profile, progress: Callable[[float], None] | None) -> Found:
     arrivals, latest = Arrivals(job), Late()
     matcher = Matcher(job, [arrivals, latest])
     overlaps, started, reductions = Overlap(job), Requests(job), Buckets(job)
-    consumers: list[Consumer] = [matcher]
+    kept = _Kept()
+    consumers: list[Consumer] = [matcher, kept]
     if job.mode == "full":
         consumers += [overlaps, started, reductions]
     scan(job, consumers, progress)
     parts = (arrivals, latest, matcher, overlaps, started, reductions)
-    return Found(job, sums.cells(job), *parts, by_size(arrivals, matcher), profile.tables)
+    cells = sums.cells(job)
+    profile.calls, profile.single_calls = int(cells["calls"].sum()), kept.calls
+    return Found(job, cells, pl.concat([cells, sums.open_calls(job)]), *parts, by_size(arrivals, matcher), profile.tables)
 
 
 def _tell_what_is_missing(found: Found, profile: Profile) -> None:

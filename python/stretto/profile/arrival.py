@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stretto.profile.figures import Figures, figures, present
 from stretto.profile.job import Group, Job
-from stretto.profile.matching import Matched, Matcher
+from stretto.profile.matching import PERSISTENT, Matched, Matcher
 from stretto.profile.thinned import Thinned
 from stretto.profile_model import TABLES
 
@@ -197,9 +197,20 @@ def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFr
         rows.setdefault(name, []).append((key, sums))
     calls = _of_invocations(cells)
     table = [_row(name, parts, alphas, found, calls) for name, parts in rows.items()]
-    return pl.DataFrame(table, schema=TABLES["arrival"], orient="row").sort(
+    return _capped(pl.DataFrame(table, schema=TABLES["arrival"], orient="row"), cells).sort(
         "scope", "library", "communicator", "function", "alpha"
     )
+
+
+def _capped(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+    """Waiting and transfer that were estimated are together no more than the time that the sums hold. Persistent collectives'
+    time is that of their starts, which the sums hold under another name."""
+    keys = ["library", "function", "communicator"]
+    exact = cells.group_by(keys).agg(pl.col("time").sum())
+    estimate = (pl.col("waiting") + pl.col("transfer")).sum().over("scope", *keys)
+    too_much = (pl.col("time") < estimate) & ~pl.col("function").str.contains(PERSISTENT.pattern)
+    factor = pl.when(too_much).then(pl.col("time") / estimate).otherwise(1.0)
+    return rows.join(exact, on=keys, how="left").with_columns(pl.col(*TIMES) * factor).drop("time")
 
 
 def _row(

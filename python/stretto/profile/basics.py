@@ -7,7 +7,7 @@ import math
 import numpy as np
 import polars as pl
 
-from stretto.profile.job import Job, Process, newest_ticks
+from stretto.profile.job import Job, Process
 from stretto.profile.sums import LIFE
 from stretto.profile_model import TABLES, Overhead
 from stretto.trace import Trace, text
@@ -20,6 +20,7 @@ def in_life(column: str = "function") -> pl.Expr:
 
 
 def ranks(job: Job, cells: pl.DataFrame) -> pl.DataFrame:
+    """`cells`: with the calls that did not return, as of the other tables of time here."""
     sums = cells.group_by("rank", "library").agg(
         pl.col("time").filter(~in_life()).sum(), pl.col("calls").sum(), (pl.col("function") == "MPI_Abort").any().alias("aborted")
     )
@@ -55,18 +56,17 @@ def _one_thread(process: Process) -> bool:
 
 def _state(process: Process, aborted: bool) -> str:
     """How far the process came, and which call it is in where it has not come out of one."""
-    header, threads = process.trace.header, process.trace.threads
+    header, inside = process.trace.header, process.inside()
     if aborted:
         return "aborted"
     if header.stage == STAGES.index("finalized"):
         return "finished"
-    inside = threads[threads["function"] < len(process.trace.functions)]
     where = "no MPI_Finalize" if header.stage == STAGES.index("initialised") else "no MPI_Init"
     if not len(inside):
         return f"running, in no call of {process.library}" if process.now else where
     oldest = inside[int(inside["begin_ticks"].argmin())]
     function = process.trace.functions[int(oldest["function"])]
-    since = ((process.now or newest_ticks(process.trace)) - int(oldest["begin_ticks"])) * process.line.tick
+    since = (process.until - int(oldest["begin_ticks"])) * process.line.tick
     return f"in {function} since {max(since, 0.0):.1f} s" if process.now else f"{where}: ended in {function}"
 
 

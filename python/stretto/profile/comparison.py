@@ -84,13 +84,22 @@ def _figures(first: Profile, second: Profile) -> list[Figure]:
 
 def _functions(profile: Profile) -> pl.DataFrame:
     ranks = _ranks(profile)
-    rows = profile.table("functions").group_by("library", "function")
+    rows = _one_name(profile.table("functions")).group_by("library", "function")
     return rows.agg(pl.col("calls").sum() / ranks, pl.col("time").sum() / ranks)
+
+
+def _one_name(rows: pl.DataFrame) -> pl.DataFrame:
+    """MPI_Allreduce_c under MPI_Allreduce: which of them a program calls changes with its bindings."""
+    return rows.with_columns(pl.col("function").str.strip_suffix("_c"))
 
 
 def _sizes(profile: Profile) -> pl.DataFrame:
     ranks = _ranks(profile)
-    rows = profile.table("sizes").group_by("library", "function", "upper").agg(pl.col("calls").sum(), pl.col("time").sum())
+    rows = (
+        _one_name(profile.table("sizes"))
+        .group_by("library", "function", "upper")
+        .agg(pl.col("calls").sum(), pl.col("time").sum())
+    )
     rows = rows.filter(pl.col("calls") > 0)
     return rows.select(
         "library",

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from stretto.profile.job import Group, Job, Process
+from stretto.profile.sums import MOST_SUM
 from stretto.profile_model import TABLES
 from stretto.trace_layout import BETWEEN_NODES, REASON
 
@@ -91,7 +92,7 @@ def _collectives(job: Job, cells: pl.DataFrame, node_of: dict[int, int], counted
         )
         taken = stretto and not str(stretto).startswith("MPI: ")
         carried = f"Stretto: {stretto}" if taken else "MPI"
-        yield function, group.label, carried, int(part["calls"].sum()), int(part["sent"].sum()), crossed, label
+        yield function, group.label, carried, int(part["calls"].sum()), int(part["sent"].sum()), min(crossed, MOST_SUM), label
 
 
 def _needed(function: str, group: Group, nodes: int, part: pl.DataFrame, node_of: dict[int, int]) -> tuple[int, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stretto.profile import say
+from stretto.profile.incomplete import clock_noise, lost, stopped, unreturned
 from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
@@ -20,36 +21,6 @@ SLOW = 3.0  # times what the neighbouring sizes let expect
 SLOW_INVOCATIONS = 10  # of a size, for its time to be known
 POLLING = 0.05  # of the run time
 CONTROL_CALLS = 20  # of a rank: fewer are no negotiation, but what a program says once
-CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
-
-
-def stopped(seen: View) -> list[Said]:
-    """Ranks that did not end, and where they are or were."""
-    states: dict[str, list[int]] = {}
-    for rank, state in seen.table("ranks").filter(pl.col("library") == "MPI").select("rank", "state").iter_rows():
-        if state != "finished":
-            states.setdefault(_without_time(state), []).append(rank)
-    if seen.job.missing:
-        states["left no trace"] = seen.job.missing
-    if not states:
-        return []
-    number = sum(map(len, states.values()))
-    running = any(process.now for process in seen.job.processes)
-    parts = [
-        f"{say.ranks(ranks)} {'is' if len(ranks) == 1 else 'are'} {where}"
-        if running and where.startswith("in ")
-        else f"{say.ranks(ranks)}: {where}"
-        for where, ranks in sorted(states.items(), key=lambda item: len(item[1]))
-    ]
-    title = f"{say.count(number, 'rank')} of {seen.profile.world_size} {'had not finished' if running else 'did not finish'}"
-    advice = "Look first at the few ranks that are elsewhere than the rest." if len(states) > 1 and number > 2 else ""
-    return [
-        Said(math.inf, Finding(Severity.notable if running else Severity.bad, title, "; ".join(parts) + ".", advice, "ranks"))
-    ]
-
-
-def _without_time(state: str) -> str:
-    return state.split(" since ")[0]
 
 
 def shares(seen: View) -> list[Said]:
@@ -57,24 +28,32 @@ def shares(seen: View) -> list[Said]:
     if seen.run_time <= 0 or not seen.library_time:
         return []
     whole = say.percent(seen.share(seen.library_time))
+    several = " (threads of a rank call at once)" if seen.library_time > seen.run_time else ""
     if not seen.splits:
         title = f"Communication takes {whole} of the run time"
-        text = "How much of it is waiting cannot be told: no collective was seen on all its ranks."
+        text = f"How much of it{several} is waiting cannot be told: no collective was seen on all its ranks."
         return [Said(seen.library_time, Finding(seen.severity(seen.library_time), title, text, "", "functions"))]
     waiting, transfer = seen.waiting, seen.transfer
     rest = max(0.0, seen.library_time - waiting - transfer)
     parts = (say.percent(seen.share(waiting)), say.percent(seen.share(transfer)))
     title = f"Waiting for late ranks takes {parts[0]} of the run time, transfer {parts[1]}"
     others = f"; {say.percent(seen.share(rest))} is not in collectives or could not be divided"
-    text = f"All calls together take {whole}{others if seen.share(rest) >= REST else ''}."
+    text = f"All calls together take {whole}{several}{others if seen.share(rest) >= REST else ''}.{_estimated(seen)}"
     advice = ""
-    if seen.share(waiting + transfer) >= NOTABLE:
+    if seen.share(waiting + transfer) >= NOTABLE and waiting + transfer > sum(seconds for _, _, seconds in seen.open):
         advice = (
             "Even out the ranks' work: a faster network or collective does not shorten waiting."
             if waiting > transfer
             else "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
         )
     return [Said(waiting + transfer, Finding(seen.severity(waiting + transfer), title, text, advice, "arrival"))]
+
+
+def _estimated(seen: View) -> str:
+    """What waiting and transfer are drawn from, where it is not all."""
+    rows = seen.table("arrival").filter(pl.col("scope") == "cluster")
+    known, of = int(rows["invocations"].sum()), int(rows["of_invocations"].sum())
+    return f" Waiting and transfer are estimated from {known:,} of {say.count(of, 'collective')}." if known < of else ""
 
 
 def late_rank(seen: View) -> list[Said]:
@@ -332,39 +311,6 @@ def _left(seen: View) -> str:
     return f"{say.count(calls, 'call')} were left to MPI, most because of: {outcome.removeprefix('left: ')}."
 
 
-LOST = (
-    ("dropped_events", "event", "found no room in the files: counts and sizes are whole, arrivals and requests are not"),
-    ("dropped_cells", "call", "found no room in the sums: counts and bytes are too small by them"),
-    ("unnamed", "object", "(communicators, datatypes, operations) found no room in the tables of names"),
-)
-
-
-def lost(seen: View) -> list[Said]:
-    """What the traces do not hold."""
-    headers = [process.trace.header for process in seen.job.processes]
-    numbers = [(sum(getattr(one, name) for one in headers), what, why) for name, what, why in LOST]
-    parts = [f"{say.count(number, what)} {why}" for number, what, why in numbers if number]
-    if not parts:
-        return []
-    advice = (
-        "Give the traces more room (STRETTO_TRACE_MIB) or record fewer iterations (--iterations A:B)." if numbers[0][0] else ""
-    )
-    return [Said(0.0, Finding(Severity.notable, "Not everything was recorded", "; ".join(parts) + ".", advice, "ranks"))]
-
-
-def clock_noise(seen: View) -> list[Said]:
-    """Arrival figures that the clocks cannot tell."""
-    rows = seen.table("arrival").filter(pl.col("scope") == "cluster")
-    known, noisy = int(rows["invocations"].sum() or 0), int(rows.filter(pl.col("in_noise"))["invocations"].sum() or 0)
-    if not known or noisy < CROWDED * known:
-        return []
-    errors = [process.line.error for process in seen.job.processes if math.isfinite(process.line.error)]
-    bound = f"up to {say.seconds(max(errors))}" if errors and max(errors) > 0 else "an unknown amount"
-    title = f"The clocks are too far apart to tell who is late in {say.percent(noisy / known)} of the collectives"
-    text = f"They may differ by {bound}; figures below three times that are marked. Figures within a node are not affected."
-    return [Said(0.0, Finding(Severity.notable, title, text, "", "arrival"))]
-
-
 def many_communicators(seen: View) -> list[Said]:
     """Communicators made again and again."""
     made = seen.table("functions").filter(pl.col("function").str.contains("^MPI_Comm_(dup|split|create)"))
@@ -379,6 +325,7 @@ def many_communicators(seen: View) -> list[Said]:
 RULES: tuple[Callable[[View], list[Said]], ...] = (
     stopped,
     shares,
+    unreturned,
     late_rank,
     long_wait,
     late_node,

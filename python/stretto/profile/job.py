@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import json
 import os
 import re
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stretto import trace as traces
 from stretto.errors import StrettoError
@@ -21,6 +24,7 @@ from stretto.profile.clocks import Timeline, timelines
 from stretto.trace import Trace
 from stretto.trace_layout import MODES, NONE16, STAGES
 
+WRONG_CLOCK = 60.0  # seconds that the wall clocks of two hosts may be apart
 MOST_ALIKE = 8  # communicators of one name that are told apart; more share one label
 _JOB_BYTES = 1 << 20  # of job.json that are read
 _NESTED = re.compile(r"(duplicate of ){2,}")  # frameworks copy copies: their numbers tell them apart
@@ -37,6 +41,7 @@ class Process:
     begin: float = 0.0
     end: float = 0.0
     now: int | None = None  # ticks, where it still runs here
+    until: int = 0  # ticks: the last moment of which something is known
     labels: list[str] = field(default_factory=list)  # of its communicators, by index
 
     @property
@@ -46,6 +51,11 @@ class Process:
     @property
     def node(self) -> int:
         return self.trace.header.node
+
+    def inside(self) -> NDArray[Any]:
+        """Entries of the threads that are in a call, or were in one when the process was killed."""
+        threads, ended = self.trace.threads, self.trace.header.stage == STAGES.index("finalized")
+        return threads[threads["function"] < (0 if ended else len(self.trace.functions))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,7 @@ def open_job(folder: Path) -> Job:
     lines = timelines([trace for trace, _, _ in ranks], problems)
     processes = [Process(trace, library, rank, line) for (trace, library, rank), line in zip(ranks, lines, strict=True)]
     facts = _facts(folder, problems)
-    _place(processes, live=facts.get("exit_code") is None)
+    _place(processes, facts)
     groups = _groups(processes)
     sizes = [process.trace.header.world_size for process in processes]
     modes = {process.trace.header.mode for process in processes}
@@ -199,17 +209,46 @@ def _calls(one: Trace) -> int:
     return int(one.cells["calls"].astype(np.float64).sum()) + one.event_count()
 
 
-def _place(processes: list[Process], live: bool) -> None:
+def _place(processes: list[Process], facts: dict[str, Any]) -> None:
     """Sets the origin of the line, and each process's run time on it; of processes that may still run, up to now."""
+    live, end = facts.get("exit_code") is None, end_of_job(facts)
     for process in processes:
         header = process.trace.header
         process.begin = process.line.at(header.init_ticks or header.start_ticks)
         process.now = now_ticks(process) if live else None
-        process.end = max(process.begin, process.line.at(header.finalize_ticks or process.now or newest_ticks(process.trace)))
+        process.until = header.finalize_ticks or process.now or _last_seen(process, None if live else end)
+        process.end = max(process.begin, process.line.at(process.until))
     origin = min((process.begin for process in processes), default=0.0)
     for process in processes:
         process.line = process.line.moved(-origin)
         process.begin, process.end = process.begin - origin, process.end - origin
+
+
+def end_of_job(facts: dict[str, Any]) -> tuple[float, float] | None:
+    """When the job began and ended, in seconds since 1970; None: job.json does not say."""
+    wall = facts.get("wall_seconds")
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if wall and 0 < float(wall) < 1e9:
+            began = datetime.datetime.fromisoformat(str(facts.get("started"))).timestamp()
+            return began, began + float(wall)
+    return None
+
+
+def ticks_at(process: Process, seconds: float) -> int:
+    """A moment in seconds since 1970 on the process's clock: no earlier than what is known of it."""
+    header, newest = process.trace.header, newest_ticks(process.trace)
+    if not process.line.tick:
+        return newest
+    since = min(max(seconds - header.start_realtime_ns * 1e-9, 0.0), 1e9)
+    return max(newest, header.start_ticks + round(since / process.line.tick))
+
+
+def _last_seen(process: Process, job: tuple[float, float] | None) -> int:
+    """Of a process without an end: what was in a call when the job ended is taken to have been in it up to then."""
+    began = process.trace.header.start_realtime_ns * 1e-9
+    if job and len(process.inside()) and job[0] - WRONG_CLOCK <= began <= job[1]:
+        return ticks_at(process, job[1])
+    return newest_ticks(process.trace)
 
 
 def newest_ticks(trace: Trace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +12,7 @@ from stretto.profile import sums
 from stretto.profile.job import Job, open_job
 
 _KEYS = ("rank", "library", "function", "communicator", "upper")
+_NOBODY = pl.DataFrame(schema={"rank": pl.Int32, "inside": pl.Float64})
 _VALUES = ("calls", "sent", "received", "time")
 
 
@@ -20,11 +21,13 @@ class Look:
     at: float  # seconds of this machine's monotonic clock
     job: Job
     cells: pl.DataFrame  # _KEYS and _VALUES, summed since the job began
+    inside: pl.DataFrame = field(default_factory=lambda: _NOBODY)  # rank, and how long it has been in the calls that it is in
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Between two looks. `calls` and `bytes` per second, `share`: of the ranks' time."""
+    """Between two looks. `calls` and `bytes` per second, `share`: of the ranks' time. Of functions it is that of calls that
+    ended, which may have begun before the first look; of ranks that of calls that they are in as well."""
 
     seconds: float
     functions: pl.DataFrame  # library, function, upper, calls, bytes, share, each (seconds of one call)
@@ -34,9 +37,10 @@ class Rates:
 def look(folder: Path) -> Look:
     """StrettoError: the folder holds no trace."""
     job = open_job(folder)
-    cells = sums.cells(job).filter(~pl.col("function").str.contains("^MPI_(Init(_thread)?|Finalize)$"))
-    grouped = cells.group_by(*_KEYS).agg(pl.col(*_VALUES).sum())
-    return Look(time.monotonic(), job, grouped)
+    counts = ~pl.col("function").str.contains(f"^{sums.LIFE.pattern}$")
+    grouped = sums.cells(job).filter(counts).group_by(*_KEYS).agg(pl.col(*_VALUES).sum())
+    inside = sums.open_calls(job).filter(counts).group_by("rank").agg(pl.col("time").sum().alias("inside"))
+    return Look(time.monotonic(), job, grouped, inside)
 
 
 def between(before: Look, after: Look) -> Rates:
@@ -61,10 +65,17 @@ def between(before: Look, after: Look) -> Rates:
             "upper",
             (pl.col("calls") / seconds).alias("calls"),
             (pl.max_horizontal("sent", "received") / seconds).alias("bytes"),
-            (pl.col("time") / (seconds * ranks)).alias("share"),
+            (pl.col("time") / (seconds * ranks)).clip(0.0, 1.0).alias("share"),
             (pl.col("time") / pl.col("calls")).alias("each"),
         ).sort("share", descending=True),
-        passed.group_by("rank")
-        .agg((pl.col("calls").sum() / seconds).alias("calls"), (pl.col("time").sum() / seconds).alias("share"))
-        .sort("rank"),
+        _ranks(before, after, passed, seconds),
     )
+
+
+def _ranks(before: Look, after: Look, passed: pl.DataFrame, seconds: float) -> pl.DataFrame:
+    """Time in calls that ended meanwhile counts from the first look on, and in those that have not, up to the second."""
+    ended = passed.group_by("rank").agg(pl.col("calls").sum() / seconds, pl.col("time").sum())
+    inside = after.inside.join(before.inside, on="rank", how="full", coalesce=True, suffix="_before")
+    time = sum((pl.col(name).fill_null(0.0) for name in ("time", "inside")), -pl.col("inside_before").fill_null(0.0))
+    both = ended.join(inside, on="rank", how="full", coalesce=True)
+    return both.select("rank", pl.col("calls").fill_null(0.0), (time / seconds).clip(0.0).alias("share")).sort("rank")

@@ -100,6 +100,38 @@ def cells(job: Job) -> pl.DataFrame:
     return pl.concat(parts) if parts else pl.DataFrame(schema=COLUMNS)
 
 
+def open_calls(job: Job) -> pl.DataFrame:
+    """Calls that had not returned when the last was known of their process, with their time until then; they count as 0 calls."""
+    rows = []
+    for process in job.processes:
+        table = names(process)
+        for thread, entry in enumerate(process.inside()):
+            since = max(0.0, (process.until - int(entry["begin_ticks"])) * process.line.tick)
+            function, communicator = int(entry["function"]), min(int(entry["communicator"]), len(table.identities) - 1)
+            rows.append(
+                {
+                    "rank": process.rank,
+                    "library": process.library,
+                    "function": table.functions[function],
+                    "identity": int(table.identities[communicator]),
+                    "communicator": table.communicators[communicator],
+                    "datatype": "",
+                    "op": "",
+                    "location": "none",
+                    "upper": 0,
+                    "stretto": "",
+                    "thread": thread,
+                    "calls": 0,
+                    "sent": 0,
+                    "received": 0,
+                    "time": min(since, process.run_time),
+                    "first": process.end - since,
+                    "last": process.end - since,
+                }
+            )
+    return pl.DataFrame(rows, schema=COLUMNS)
+
+
 def _cells(process: Process, problems: list[str]) -> pl.DataFrame:
     rows = _sane(process.trace, problems)
     table, rate = names(process), process.line.tick

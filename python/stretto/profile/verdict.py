@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stretto.profile.job import Job
-from stretto.profile.sums import LIFE
+from stretto.profile.sums import LIFE, open_calls
 from stretto.profile_model import Finding, Profile, Severity
 
 BAD, NOTABLE = 0.10, 0.01  # shares of the run time
@@ -46,6 +46,7 @@ class View:
     library_time: float  # in calls of any library, without starting and ending
     splits: list[Split]
     sized: pl.DataFrame  # arrival.by_size
+    open: list[tuple[str, int, float]]  # calls that did not return: function, rank, seconds
 
     def table(self, name: str) -> pl.DataFrame:
         return self.profile.tables[name]
@@ -71,7 +72,8 @@ def view(job: Job, profile: Profile, sized: pl.DataFrame) -> View:
     life = pl.col("function").str.contains(f"^{LIFE.pattern}$")
     ranks = profile.tables["ranks"]
     time = float(ranks["library_time"].sum() or 0.0) if ranks.height else float(functions.filter(~life)["time"].sum() or 0.0)
-    return View(job, profile, job.run_time, time, _splits(profile), sized)
+    rows = open_calls(job).filter(~pl.col("function").str.contains(f"^{LIFE.pattern}$")).select("function", "rank", "time")
+    return View(job, profile, job.run_time, time, _splits(profile), sized, list(rows.iter_rows()))
 
 
 def _splits(profile: Profile) -> list[Split]:

@@ -101,7 +101,15 @@ def subtitle(profile: Profile) -> list[str]:
         parts.append(profile.started.replace("T", " ")[:19])
     if profile.wall_seconds > 0:
         parts.append(f"ran {duration(profile.wall_seconds)}")
-    return [*parts, "every call recorded" if profile.mode == "full" else "sums, with a sample of the calls"]
+    return [*parts, _recorded(profile)]
+
+
+def _recorded(profile: Profile) -> str:
+    if profile.mode != "full":
+        return "sums, with a sample of the calls"
+    if profile.single_calls >= profile.calls:
+        return "every call recorded"
+    return f"{profile.single_calls:,} of {profile.calls:,} calls recorded one by one"
 
 
 def _library(version: str) -> str:

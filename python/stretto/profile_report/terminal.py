@@ -110,7 +110,8 @@ def _functions(console: Console, profile: Profile) -> None:
     ]
     table(console, ("function", "", "calls", "time", "of run time", "over ranks", ""), shown, left=(0, 1, 6))
     if len(rows) > 9:
-        return line(console, f"{plural(len(rows) - 9, 'more function')}, {duration(sum(row['time'] for row in rows[9:]))}", "dim")
+        rest = duration(sum(row["time"] for row in rows[9:] if row["share"] is not None))
+        return line(console, f"{plural(len(rows) - 9, 'more function')}, {rest} of the run time", "dim")
     return None
 
 
@@ -201,12 +202,13 @@ def _partners(console: Console, profile: Profile) -> None:
     partners = profile.table("partners")
     if not partners.height:
         return _missing(console, profile, "partners")
-    pairs = partners.filter((pl.col("source") >= 0) & (pl.col("target") >= 0)).group_by("source", "target")
+    known = (pl.col("source") >= 0) & (pl.col("target") >= 0) & (pl.col("source") != pl.col("target"))
+    pairs = partners.filter(known).group_by("source", "target")
     summed = pairs.agg(pl.col("calls", "bytes").sum()).sort("bytes", "source", "target", descending=[True, False, False])
     ranks = max(profile.world_size, 1)
     line(
         console,
-        f"{plural(summed.height, 'pair')} of ranks ({percent(summed.height / (ranks * ranks))} of all), "
+        f"{plural(summed.height, 'pair')} of ranks ({percent(summed.height / (ranks * max(ranks - 1, 1)))} of all), "
         f"{count(int(summed['calls'].sum()))} calls, {size(float(summed['bytes'].sum()))}; most bytes: "
         + ", ".join(f"{row[0]} to {row[1]} {size(row[3])}" for row in summed.head(3).iter_rows()),
     )
