@@ -1,10 +1,14 @@
 #include "start_line.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ticks.h"
 
-enum { polls_before_yield = 100, polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries = 40 };
+enum { polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries = 40 };
 
 static void relax(void) {
 #if defined(__x86_64__)
@@ -14,7 +18,7 @@ static void relax(void) {
 #endif
 }
 
-int start_line_open(StartLine* line, MPI_Comm comm, int yielding) {
+int start_line_open(StartLine* line, MPI_Comm comm, int sharing) {
   MPI_Comm node;
   int ranks, rank, on_node;
   PMPI_Comm_size(comm, &ranks);
@@ -34,7 +38,7 @@ int start_line_open(StartLine* line, MPI_Comm comm, int yielding) {
   /* Pages are mapped at page borders in every process, so the rounded address is the same place on all ranks. */
   line->shared = (StartLineShared*)(((uintptr_t)base + 127) / 128 * 128);
   line->ranks = (unsigned)ranks;
-  line->yielding = yielding;
+  line->sharing = sharing;
   if (rank == 0) {
     atomic_store(&line->shared->arrived, 0);
     atomic_store(&line->shared->generation, 0);
@@ -55,15 +59,25 @@ void start_line_halt(StartLine* line) {
   atomic_store(&line->shared->halted, atomic_load(&line->shared->generation) + 1);
 }
 
-/* A rank with a core of its own yields too when it has waited for long: then its peer has lost its core to some other
- * program, and a rank that spins meanwhile uses up its own claim to run when the peer is back. */
+/* Where ranks share cores, whoever waits sleeps, so that those still in a call have the cores: sched_yield does not give them
+ * away where a launcher starts every rank in a session of its own (MPICH's does), as the kernel then divides time by session.
+ * A rank with a core of its own yields when it has waited for long: then its peer has lost its core to some other program, and a
+ * rank that spins meanwhile uses up its own claim to run when the peer is back. */
 static void await_generation_after(const StartLine* line, unsigned generation) {
-  const unsigned patience = line->yielding ? polls_before_yield : polls_of_a_patient_rank;
   unsigned polls = 0;
   while (atomic_load_explicit(&line->shared->generation, memory_order_acquire) == generation) {
-    relax();
-    if (++polls % patience == 0) sched_yield();
+    if (line->sharing)
+      syscall(SYS_futex, &line->shared->generation, FUTEX_WAIT, generation, NULL, NULL, 0);
+    else if (++polls % polls_of_a_patient_rank == 0)
+      sched_yield();
+    else
+      relax();
   }
+}
+
+static void open_to_all(const StartLine* line, unsigned generation) {
+  atomic_store_explicit(&line->shared->generation, generation, memory_order_release);
+  if (line->sharing) syscall(SYS_futex, &line->shared->generation, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 int start_line_wait(StartLine* line) {
@@ -73,12 +87,12 @@ int start_line_wait(StartLine* line) {
     atomic_store_explicit(&shared->arrived, 0, memory_order_relaxed);
     uint64_t lead = ticks_ns > 0 ? (uint64_t)(lead_ns / ticks_ns) : lead_ns;
     atomic_store_explicit(&shared->start, ticks() + lead, memory_order_relaxed);
-    atomic_store_explicit(&shared->generation, generation + 1, memory_order_release);
+    open_to_all(line, generation + 1);
   } else {
     await_generation_after(line, generation);
   }
   const int halted = atomic_load_explicit(&shared->halted, memory_order_relaxed) == generation + 1;
-  const uint64_t start = line->yielding ? 0 : atomic_load_explicit(&shared->start, memory_order_relaxed);
+  const uint64_t start = line->sharing ? 0 : atomic_load_explicit(&shared->start, memory_order_relaxed);
   while (ticks() < start) {
   }
   return halted;
@@ -96,7 +110,7 @@ static void play(atomic_uint* to, atomic_uint* from, int throws) {
 }
 
 double start_line_hop_ns(StartLine* line, int rank) {
-  if (line->yielding || line->ranks < 2) return 0;
+  if (line->sharing || line->ranks < 2) return 0;
   double best = 0;
   for (int try = 0; try < tries; ++try) {
     start_line_wait(line);

@@ -20,11 +20,11 @@ typedef struct {
   StartLineShared* shared;
   MPI_Win window;
   unsigned ranks;
-  int yielding; /* more ranks than cores: give the core away while waiting, and go at once when released */
+  int sharing; /* more ranks than cores: sleep while waiting, and go at once when released */
 } StartLine;
 
 /* Collective over `comm`. Returns 0, or -1 when the ranks do not share a node. */
-int start_line_open(StartLine* line, MPI_Comm comm, int yielding);
+int start_line_open(StartLine* line, MPI_Comm comm, int sharing);
 void start_line_close(StartLine* line);
 
 /* Returns on all ranks together: within some ten nanoseconds where each has a core. 0: go. 1: the race is called off, on

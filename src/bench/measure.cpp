@@ -63,6 +63,8 @@ bool Race::sample(const Side& side, Stamp* stamp) {
     call(side);
   }
   stamp->exit = now_ticks();
+  // On shared cores, what a rank does after it has left would take time from those that are still in the call.
+  if (plan_.crowded && !batch_) line_.meet();
   --iteration_;
   wrong_ += count_wrong(collective_, data_, root(), iteration_, false);
   ++iteration_;

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "bench/ticks.hpp"
+#include "platform/futex.hpp"
 #include "platform/shared_memory.hpp"
 
 namespace stretto::bench {
 namespace {
 
-constexpr unsigned polls_before_yield = 100, polls_of_a_patient_rank = 20000;
+constexpr unsigned polls_of_a_patient_rank = 20000;
+constexpr uint64_t longest_nap_ns = 100'000'000;
 constexpr int round_trips = 100, tries = 40;
 constexpr double lead_ns = 500;
 constexpr double crowded_lead_ns = 100'000, lead_per_rank_ns = 20'000;  // so that all are asleep, or ready to run, at the start
@@ -75,15 +77,34 @@ void StartLine::halt() {
   shared_->halted.store(shared_->generation.load() + 1);
 }
 
-// A rank with a core of its own yields too when it has waited for long: then its peer has lost its core to some other
-// program, and a rank that spins meanwhile uses up its own claim to run when the peer is back.
+// Where ranks share cores, whoever waits sleeps, so that those still in a call have the cores: sched_yield does not give them away
+// where a launcher starts every rank in a session of its own (MPICH's does), as the kernel then divides time by session. A rank
+// with a core of its own yields when it has waited for long: then its peer has lost its core to some other program, and a rank
+// that spins meanwhile uses up its own claim to run when the peer is back.
 void StartLine::await_generation_after(uint32_t generation) const {
-  const unsigned patience = crowded_ ? polls_before_yield : polls_of_a_patient_rank;
   unsigned polls = 0;
   while (shared_->generation.load(std::memory_order_acquire) == generation) {
-    cpu_relax();
-    if (++polls % patience == 0) sched_yield();
+    if (crowded_)
+      platform::futex_wait(&shared_->generation, generation, longest_nap_ns);
+    else if (++polls % polls_of_a_patient_rank == 0)
+      sched_yield();
+    else
+      cpu_relax();
   }
+}
+
+uint32_t StartLine::meet() {
+  const uint32_t generation = shared_->generation.load(std::memory_order_acquire);
+  if (shared_->arrived.fetch_add(1) + 1 == uint32_t(ranks_)) {
+    shared_->arrived.store(0, std::memory_order_relaxed);
+    const double lead = crowded_ ? crowded_lead_ns + lead_per_rank_ns * ranks_ : lead_ns;
+    shared_->start.store(now_ticks() + from_ns(lead), std::memory_order_relaxed);
+    shared_->generation.store(generation + 1, std::memory_order_release);
+    if (crowded_) platform::futex_wake_all(&shared_->generation);
+  } else {
+    await_generation_after(generation);
+  }
+  return generation + 1;
 }
 
 // Sleeping gives the core to ranks that are there already; the kernel is asked to wake precisely, and for this sleep alone.
@@ -98,16 +119,8 @@ void StartLine::sleep_until(uint64_t tick) const {
 }
 
 bool StartLine::wait(double delay_ns, uint64_t* planned, uint64_t* start) {
-  const uint32_t generation = shared_->generation.load(std::memory_order_acquire);
-  if (shared_->arrived.fetch_add(1) + 1 == uint32_t(ranks_)) {
-    shared_->arrived.store(0, std::memory_order_relaxed);
-    const double lead = crowded_ ? crowded_lead_ns + lead_per_rank_ns * ranks_ : lead_ns;
-    shared_->start.store(now_ticks() + from_ns(lead), std::memory_order_relaxed);
-    shared_->generation.store(generation + 1, std::memory_order_release);
-  } else {
-    await_generation_after(generation);
-  }
-  const bool halted = shared_->halted.load(std::memory_order_relaxed) == generation + 1;
+  const uint32_t generation = meet();
+  const bool halted = shared_->halted.load(std::memory_order_relaxed) == generation;
   *start = shared_->start.load(std::memory_order_relaxed);
   *planned = *start + from_ns(delay_ns);
   if (halted) return false;

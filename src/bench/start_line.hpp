@@ -31,6 +31,9 @@ class StartLine {
     return wait(0, &planned, &start);
   }
 
+  // Waits for all ranks. Returns the number of the meeting.
+  uint32_t meet();
+
   // Calls off the next race: the one for which this rank comes to the line next. By one rank.
   void halt();
 

@@ -45,4 +45,8 @@ Status ship_handover(Team& team, const Request& request, Route route);
 // is mapped. Per byte 1 load and 1 store. What cannot be reached by all is staged; so is what was refused in mid-course.
 Status ship_direct(Team& team, const Request& request, Route route);
 
+// Where ranks do not know each other's sizes beforehand: they tell them as in ship_staged, and then all decide alike: long pieces
+// go as in ship_direct.
+Status ship_sized(Team& team, const Request& request, Route route);
+
 }  // namespace stretto::collective

@@ -15,6 +15,10 @@ size_t head_bytes(int sizes) {
   return size_t(sizes + 1) * sizeof(uint64_t);
 }
 
+// Of the longest piece times the ranks: from here on ship_sized lets those who get read where it is. Measured on shared cores, where
+// every round through cells costs turns of the cores.
+constexpr size_t direct_from = 768 << 10;
+
 bool rides_along(size_t bytes, int sizes) {
   return bytes + head_bytes(sizes) <= slot_payload;
 }
@@ -25,19 +29,16 @@ class StagedShipment {
       : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team), comers_(team) {}
 
   Status run() {
-    STRETTO_TRY(post());
-    if (route_.known)
-      plan_known();
-    else
-      STRETTO_TRY(read_sizes());
-    begin_rounds();
-    if (may_stage()) STRETTO_TRY(stage());
-    parcels_.keep_own();
-    STRETTO_TRY(run_rounds());
-    take_along();
-    if (!parcels_.gets_any()) rounds().fetch_next();
-    if (route_.known ? route_.ends != Ends::all : route_.ends == Ends::from_root) exchange_.finish();
-    return parcels_.outcome();
+    STRETTO_TRY(tell_sizes());
+    return ship();
+  }
+
+  // Everybody knows all sizes once they are told, and so all decide alike.
+  Status run_sized() {
+    STRETTO_TRY(tell_sizes());
+    if (longest_ < direct_from / size_t(team_.size)) return ship();
+    if (route_.ends == Ends::from_root) exchange_.finish();
+    return ship_direct(team_, request_, route_);
   }
 
  private:
@@ -50,6 +51,24 @@ class StagedShipment {
     uint32_t rounds = 0;          // in which its piece comes
     uint32_t taken = 0;           // of them
   };
+
+  Status tell_sizes() {
+    STRETTO_TRY(post());
+    if (!route_.known) return read_sizes();
+    plan_known();
+    return Status::good();
+  }
+
+  Status ship() {
+    begin_rounds();
+    if (may_stage()) STRETTO_TRY(stage());
+    parcels_.keep_own();
+    STRETTO_TRY(run_rounds());
+    take_along();
+    if (!parcels_.gets_any()) rounds().fetch_next();
+    if (route_.known ? route_.ends != Ends::all : route_.ends == Ends::from_root) exchange_.finish();
+    return parcels_.outcome();
+  }
 
   Status post() {
     if (!speaks(team_.rank)) return Status::good();
@@ -307,6 +326,10 @@ class StagedShipment {
 
 Status ship_staged(Team& team, const Request& request, Route route) {
   return StagedShipment(team, request, route).run();
+}
+
+Status ship_sized(Team& team, const Request& request, Route route) {
+  return StagedShipment(team, request, route).run_sized();
 }
 
 }  // namespace stretto::collective
