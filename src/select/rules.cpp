@@ -242,6 +242,7 @@ const char* default_rules() {
          "allreduce  bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=256K.. arena=yes  presence_direct\n"
+         "allreduce  bytes=64K.. arena=yes crowded=yes  presence_direct\n"
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
          "allreduce  bytes=..4M ranks=2    pair\n"
          "allreduce  bytes=..4K            gather\n"
