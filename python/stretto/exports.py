@@ -135,10 +135,10 @@ def _gathered(batches: Iterator[Batch]) -> Iterator[Batch]:
         if waiting >= _BLOCK:
             whole = _joined(parts)
             newest = int(calls_of_parts(whole.rows)[-1])
-            if newest:
-                yield _rows(whole, slice(0, newest))
-            parts = [_rows(whole, slice(newest, None))]
-            waiting = len(parts[0].rows)
+            cut = newest or len(whole.rows)  # parts alone are damage
+            yield _rows(whole, slice(0, cut))
+            parts = [_rows(whole, slice(cut, None))] if newest else []
+            waiting = len(whole.rows) - cut
     if parts:
         yield _joined(parts)
 

@@ -20,7 +20,7 @@ from stretto.errors import StrettoError
 from stretto.exports import Progress, event_count, frames, job_with_events
 from stretto.profile.job import Job, Process
 from stretto.profile.matching import COLLECTIVE
-from stretto.trace_layout import CANCELLED, INCOMPLETE, PART
+from stretto.trace_layout import CANCELLED, INCOMPLETE, NO_PEER, PART
 
 _SEND = re.compile(r"MPI_(Send|[BSR]send|Sendrecv(_replace)?)(_c)?")
 _ISEND = re.compile(r"MPI_(I[bsr]?send|Isendrecv(_replace)?)(_c)?")
@@ -30,6 +30,7 @@ _IRECEIVE = re.compile(r"MPI_(Im?recv|Isendrecv(_replace)?)(_c)?")
 _RECEIVE_INIT = re.compile(r"MPI_(Recv|Precv)_init(_c)?")
 _COMPLETES = re.compile(r"MPI_(Wait|Test)(all|any|some)?")
 _RECEIVED = 1 << 32  # added to the number of a request that receives: one of MPI_Isendrecv is both
+_NOWHERE = 15  # the location of a buffer that there is none of
 _UNKNOWN = 0xFFFFFFFF  # a root that there is none of
 
 
@@ -89,8 +90,10 @@ class _Writer:
         found: dict[int, Any] = {}
         groups: dict[tuple[int, ...], Any] = {}
         for one in (one for process in self.job.mpi for one in process.trace.communicators):
+            if one.identity in found or one.remote_size:
+                continue
             inside = tuple(one.members.tolist())  # in the order of their ranks, which messages and roots are told by
-            if one.identity in found or one.remote_size or not inside or any(rank not in firsts for rank in inside):
+            if not inside or any(rank not in firsts for rank in inside):
                 continue
             if inside not in groups:
                 locations = tuple(firsts[rank] for rank in inside)
@@ -147,7 +150,7 @@ class _Writer:
                 self._start(writer, one, begin)
         elif comm is not None:
             self._message(writer, call, begin, end, comm)
-            for part in parts:
+            for part in parts if function.startswith("MPI_Sendrecv") else ():
                 if part["peer"] >= 0:
                     writer.mpi_recv(end, part["peer"], comm, max(0, part["tag"]), part["bytes_received"])
         writer.leave(end, region)
@@ -160,7 +163,7 @@ class _Writer:
         function, peer, tag = call["function"], call["peer"], max(0, call["tag"])
         if _ISEND.fullmatch(function) and peer >= 0:
             writer.mpi_isend(begin, peer, comm, tag, call["bytes_sent"], call["request"])
-        if _IRECEIVE.fullmatch(function) and call["request"]:
+        if _IRECEIVE.fullmatch(function) and call["request"] and (peer != NO_PEER or function.startswith("MPI_Isendrecv")):
             writer.mpi_irecv_request(begin, call["request"] + _RECEIVED)
         if _SEND.fullmatch(function) and peer >= 0:
             writer.mpi_send(begin, peer, comm, tag, call["bytes_sent"])
@@ -181,19 +184,22 @@ class _Writer:
         """Of a request: a part, or the call where it has none."""
         function, peer, tag, request = one["function"], one["peer"], max(0, one["tag"]), one["request"]
         comm = self.comms.get(one["comm_id"])
-        if comm is None or peer < 0 or not request or one["flags"] & INCOMPLETE:
+        if comm is None or not request or one["flags"] & INCOMPLETE:
             return
         if one["flags"] & CANCELLED:
             writer.mpi_request_cancelled(end, request + (0 if one["sends"] else _RECEIVED))
             return
-        if one["sends"]:
+        if one["sends"] and (peer >= 0 or function.startswith("MPI_Isendrecv")):
             writer.mpi_isend_complete(end, request)
+        if peer < 0:
+            return
         if _IRECEIVE.fullmatch(function) or _RECEIVE_INIT.fullmatch(function):
             writer.mpi_irecv(end, peer, comm, tag, one["bytes_received"], request + _RECEIVED)
 
 
 def _sends(process: Process) -> NDArray[np.uint32]:
-    """Numbers of the requests that send. Of MPI_Start only the parts tell, which belong to all but sends."""
+    """Numbers of the requests that send. An MPI_Start does where there is a buffer to send from alone; parts, which tell of
+    collectives and of what was received, belong to none of them."""
     trace, none = process.trace, np.zeros(0, np.uint32)
     sends = np.array([*(bool(_ISEND.fullmatch(name) or _SEND_INIT.fullmatch(name)) for name in trace.functions), False])
     start = np.array([*(name == "MPI_Start" for name in trace.functions), False])
@@ -203,7 +209,8 @@ def _sends(process: Process) -> NDArray[np.uint32]:
             rows = batch.rows[batch.rows["request"] != 0]
             function = np.minimum(rows["function"], len(sends) - 1)
             found.append(np.unique(rows["request"][sends[function]]))
-            started.append(rows["request"][start[function]])
+            sends_only = (rows["location"] & 15 != _NOWHERE) & (rows["location"] >> 4 == _NOWHERE)
+            started.append(rows["request"][start[function] & sends_only])
             others.append(rows["request"][(rows["flags"] & PART != 0) & ~sends[function]])
     return np.union1d(np.concatenate(found), np.setdiff1d(np.concatenate(started), np.concatenate(others)))
 

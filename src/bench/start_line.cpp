@@ -77,10 +77,10 @@ void StartLine::halt() {
   shared_->halted.store(shared_->generation.load() + 1);
 }
 
-// Where ranks share cores, whoever waits sleeps, so that those still in a call have the cores: sched_yield does not give them away
-// where a launcher starts every rank in a session of its own (MPICH's does), as the kernel then divides time by session. A rank
-// with a core of its own yields when it has waited for long: then its peer has lost its core to some other program, and a rank
-// that spins meanwhile uses up its own claim to run when the peer is back.
+// Where ranks share cores, whoever waits sleeps, so that those still in a call have the cores: sched_yield does not give them
+// away where a launcher starts every rank in a session of its own (MPICH's does), as the kernel then divides time by session. A
+// rank with a core of its own yields when it has waited for long: then its peer has lost its core to some other program, and a
+// rank that spins meanwhile uses up its own claim to run when the peer is back.
 void StartLine::await_generation_after(uint32_t generation) const {
   unsigned polls = 0;
   while (shared_->generation.load(std::memory_order_acquire) == generation) {

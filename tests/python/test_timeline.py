@@ -143,11 +143,12 @@ def test_damaged_traces_are_exported_as_far_as_they_are_whole(tmp_path: Path, se
     chance = random.Random(seed)
     for path in sorted(folder.glob("rank-*.trace")):
         raw = bytearray(path.read_bytes())
-        for _ in range(2000):
+        for _ in range(2000 if seed < 2 else 60):
             raw[chance.randrange(600, len(raw))] = chance.choice([0, 255, chance.randrange(256)])
         path.write_bytes(raw)
-    for form, target in (("parquet", "a.parquet"), ("parquet", "a"), ("perfetto", "b"), ("perfetto", "b.json"), ("otf2", "c")):
-        assert main(["export", str(folder), f"--{form}", str(tmp_path / target)]) in (0, 2)
+    forms = (("parquet", "a.parquet"), ("parquet", "a"), ("perfetto", "b"), ("perfetto", "b.json"), ("otf2", "c"))
+    codes = [main(["export", str(folder), f"--{form}", str(tmp_path / target)]) for form, target in forms]
+    assert set(codes) <= {0, 2} and (seed < 2 or codes[0] == 0)
 
 
 def test_otf2_without_its_package_says_so(

@@ -356,7 +356,7 @@ def test_calls_that_never_returned(tmp_path: Path) -> None:
     assert (barrier["calls"], barrier["time"], barrier["share"]) == pytest.approx((0, 40.0, 0.8))
     one = about(found, "80 % of the run time is in calls that had not returned")
     assert one is not None and one.severity == Severity.bad
-    assert "ranks 0 and 1 in MPI_Barrier for 40 s; rank 2 in MPI_Recv for 40 s" in one.text
+    assert "ranks 0 and 1 in MPI_Barrier for 40 s; rank 2 in MPI_Recv for 40 s, up to the job's end" in one.text
     shares = about(found, "Waiting for late ranks")
     assert shares is not None and "All calls together take 80 %" in shares.text and not shares.advice
 

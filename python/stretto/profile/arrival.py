@@ -196,19 +196,20 @@ def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFr
         name = (scope, label.library, matcher.functions[function], label.label, size_class(bin_bound(size)))
         rows.setdefault(name, []).append((key, sums))
     calls = _of_invocations(cells)
+    whole = not any(process.trace.header.dropped_cells for process in found.job.processes)
     table = [_row(name, parts, alphas, found, calls) for name, parts in rows.items()]
-    return _capped(pl.DataFrame(table, schema=TABLES["arrival"], orient="row"), cells).sort(
+    return _capped(pl.DataFrame(table, schema=TABLES["arrival"], orient="row"), cells, whole).sort(
         "scope", "library", "communicator", "function", "alpha"
     )
 
 
-def _capped(rows: pl.DataFrame, cells: pl.DataFrame) -> pl.DataFrame:
+def _capped(rows: pl.DataFrame, cells: pl.DataFrame, whole: bool) -> pl.DataFrame:
     """Waiting and transfer that were estimated are together no more than the time that the sums hold. Persistent collectives'
-    time is that of their starts, which the sums hold under another name."""
+    time is that of their starts, which the sums hold under another name. `whole`: no call is missing in the sums."""
     keys = ["library", "function", "communicator"]
     exact = cells.group_by(keys).agg(pl.col("time").sum())
     estimate = (pl.col("waiting") + pl.col("transfer")).sum().over("scope", *keys)
-    too_much = (pl.col("time") < estimate) & ~pl.col("function").str.contains(PERSISTENT.pattern)
+    too_much = pl.lit(whole) & (pl.col("time") < estimate) & ~pl.col("function").str.contains(PERSISTENT.pattern)
     factor = pl.when(too_much).then(pl.col("time") / estimate).otherwise(1.0)
     return rows.join(exact, on=keys, how="left").with_columns(pl.col(*TIMES) * factor).drop("time")
 

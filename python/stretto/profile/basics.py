@@ -66,7 +66,7 @@ def _state(process: Process, aborted: bool) -> str:
         return f"running, in no call of {process.library}" if process.now else where
     oldest = inside[int(inside["begin_ticks"].argmin())]
     function = process.trace.functions[int(oldest["function"])]
-    since = (process.until - int(oldest["begin_ticks"])) * process.line.tick
+    since = ((process.now or process.until) - int(oldest["begin_ticks"])) * process.line.tick
     return f"in {function} since {max(since, 0.0):.1f} s" if process.now else f"{where}: ended in {function}"
 
 

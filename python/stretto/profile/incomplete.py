@@ -57,7 +57,8 @@ def unreturned(seen: View) -> list[Said]:
         for function, found in sorted(ranks.items(), key=lambda item: -sum(item[1].values()))
     ]
     title = f"{say.percent(seen.share(total))} of the run time is in calls that {'have' if running else 'had'} not returned"
-    text = f"{'; '.join(parts)}. What is said of waiting and transfer is of those that returned."
+    until = "" if running else ", up to the job's end if they lived so long"
+    text = f"{'; '.join(parts)}{until}. What is said of waiting and transfer is of those that returned."
     advice = "`stretto dump` tells which ranks each of them waits for, and what these do instead."
     return [Said(total, Finding(seen.severity(total), title, text, advice, "ranks"))]
 

@@ -24,6 +24,7 @@ from stretto.profile.clocks import Timeline, timelines
 from stretto.trace import Trace
 from stretto.trace_layout import MODES, NONE16, STAGES
 
+LONGEST_CALL = 30 * 86400.0  # seconds; a live job's file that is older is none
 WRONG_CLOCK = 60.0  # seconds that the wall clocks of two hosts may be apart
 MOST_ALIKE = 8  # communicators of one name that are told apart; more share one label
 _JOB_BYTES = 1 << 20  # of job.json that are read
@@ -216,7 +217,7 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> None:
         header = process.trace.header
         process.begin = process.line.at(header.init_ticks or header.start_ticks)
         process.now = now_ticks(process) if live else None
-        process.until = header.finalize_ticks or process.now or _last_seen(process, None if live else end)
+        process.until = header.finalize_ticks or process.now or _last_seen(process, end, live)
         process.end = max(process.begin, process.line.at(process.until))
     origin = min((process.begin for process in processes), default=0.0)
     for process in processes:
@@ -243,10 +244,16 @@ def ticks_at(process: Process, seconds: float) -> int:
     return max(newest, header.start_ticks + round(since / process.line.tick))
 
 
-def _last_seen(process: Process, job: tuple[float, float] | None) -> int:
-    """Of a process without an end: what was in a call when the job ended is taken to have been in it up to then."""
-    began = process.trace.header.start_realtime_ns * 1e-9
-    if job and len(process.inside()) and job[0] - WRONG_CLOCK <= began <= job[1]:
+def _last_seen(process: Process, job: tuple[float, float] | None, live: bool) -> int:
+    """Of a process without an end that is not on this machine, or is no more: what is in a call is taken to be in it up to now,
+    or to have been in it up to the job's end."""
+    header = process.trace.header
+    if not len(process.inside()) or (live and header.host == socket.gethostname()):
+        return newest_ticks(process.trace)
+    began, now = header.start_realtime_ns * 1e-9, time.time()
+    if live and now - LONGEST_CALL <= began <= now + WRONG_CLOCK:
+        return ticks_at(process, now)
+    if not live and job and job[0] - WRONG_CLOCK <= began <= job[1]:
         return ticks_at(process, job[1])
     return newest_ticks(process.trace)
 

@@ -15,8 +15,8 @@ size_t head_bytes(int sizes) {
   return size_t(sizes + 1) * sizeof(uint64_t);
 }
 
-// Of the longest piece times the ranks: from here on ship_sized lets those who get read where it is. Measured on shared cores, where
-// every round through cells costs turns of the cores.
+// Of the longest piece times the ranks: from here on ship_sized lets those who get read where it is. Measured on shared cores,
+// where every round through cells costs turns of the cores.
 constexpr size_t direct_from = 768 << 10;
 
 bool rides_along(size_t bytes, int sizes) {

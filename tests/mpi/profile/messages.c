@@ -169,6 +169,13 @@ static void kinds(void) {
   MPI_Irecv(in, 10, MPI_INT, left, 43, MPI_COMM_WORLD, &request), did("MPI_Irecv", W, 0, 40, left, 43);
   MPI_Cancel(&request), did("MPI_Cancel", W, 0, 0, left, 43);
   MPI_Wait(&request, MPI_STATUS_IGNORE), did("MPI_Wait", W, 0, 0, left, 43), with("flag", "cancelled");
+  MPI_Irecv(in, 10, MPI_INT, MPI_ANY_SOURCE, 45, MPI_COMM_WORLD, &request), did("MPI_Irecv", W, 0, 40, ANYBODY, 45);
+  with("flag", "any_source");
+  MPI_Cancel(&request), did("MPI_Cancel", W, 0, 0, ANYBODY, 45);
+  MPI_Wait(&request, MPI_STATUS_IGNORE), did("MPI_Wait", W, 0, 0, ANYBODY, 45), with("flag", "cancelled");
+  /* From nobody. */
+  MPI_Irecv(in, 10, MPI_INT, MPI_PROC_NULL, 46, MPI_COMM_WORLD, &request), did("MPI_Irecv", W, 0, 0, NOBODY, 46);
+  MPI_Wait(&request, MPI_STATUS_IGNORE), did("MPI_Wait", W, 0, 0, NOBODY, 46);
   /* Freed: a send that completes unseen. */
   MPI_Isend(out, 1, MPI_INT, right, 44, MPI_COMM_WORLD, &request), did("MPI_Isend", W, 4, 0, right, 44),
       traffic("sent", right, 4);
