@@ -347,6 +347,7 @@ const char* default_rules() {
          "allgatherv nodes=2.. bytes=16K..  leader\n"
          "gather     nodes=2.. bytes=16K..  leader\n"
          "gather     nodes=2.. ranks=8..   leader\n"
+         "scatter    nodes=2 bytes=1M..    mpi\n"
          "scatter    nodes=2..             leader\n"
          "reduce_scatter       nodes=2..   leaders\n"
          "reduce_scatter_block nodes=2..   leaders\n"
