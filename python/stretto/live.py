@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stretto.profile.job import Job, Process, end_of_job, newest_ticks, open_job, ticks_at
+from stretto.profile.job import Job, Process, open_job
 from stretto.profile.matching import COLLECTIVE
 from stretto.trace_layout import STAGES
 from stretto.wording import duration
@@ -68,8 +67,7 @@ def look(folder: Path) -> Live:
     """StrettoError: the folder cannot be read or holds no trace."""
     job = open_job(folder)
     running = _running(job)
-    end = _end(job, running)
-    places = [place for number, process in enumerate(job.processes) for place in _places(number, process, end)]
+    places = [place for number, process in enumerate(job.processes) for place in _places(number, process)]
     gatherings = _gatherings(job, places)
     absent = {rank for one in gatherings for rank in one.absent}
     return Live(running, places, gatherings, _elsewhere(job, places, absent), tuple(job.missing))
@@ -83,26 +81,10 @@ def _running(job: Job) -> bool:
     return is_alive(job.facts) or any(process.now is not None for process in job.processes)
 
 
-def _now(process: Process, end: float | None) -> int:
-    """In the process's ticks, this moment or `end` (seconds since 1970); where other machines are by their wall clocks."""
-    if process.now is not None:
-        return process.now
-    return newest_ticks(process.trace) if end is None else ticks_at(process, end)
-
-
-def _end(job: Job, running: bool) -> float | None:
-    """The last moment at which the ranks can have been where they are: now, or the end in job.json; None: unknown."""
-    if running:
-        return time.time()
-    times = end_of_job(job.facts)
-    return times[1] if times else None
-
-
-def _places(number: int, process: Process, end: float | None) -> Iterable[Place]:
+def _places(number: int, process: Process) -> Iterable[Place]:
     trace = process.trace
     if trace.header.stage == STAGES.index("finalized"):
         return
-    now = _now(process, end)
     for entry, name in zip(trace.threads, trace.thread_names, strict=True):
         function, communicator = int(entry["function"]), int(entry["communicator"])
         if function >= len(trace.functions):
@@ -117,7 +99,7 @@ def _places(number: int, process: Process, end: float | None) -> Iterable[Place]
             key=(process.library, trace.communicators[communicator].identity if known else 0),
             sequence=int(entry["sequence"]),
             peer=int(entry["peer"]),
-            since=max(0.0, (now - int(entry["begin_ticks"])) * process.line.tick),
+            since=max(0.0, (process.until - int(entry["begin_ticks"])) * process.line.tick),
             process=number,
         )
 

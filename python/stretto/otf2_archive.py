@@ -20,6 +20,7 @@ from stretto.errors import StrettoError
 from stretto.exports import Progress, event_count, frames, job_with_events
 from stretto.profile.job import Job, Process
 from stretto.profile.matching import COLLECTIVE
+from stretto.receives import COMPLETES
 from stretto.trace_layout import CANCELLED, INCOMPLETE, NO_PEER, PART
 
 _SEND = re.compile(r"MPI_(Send|[BSR]send|Sendrecv(_replace)?)(_c)?")
@@ -28,7 +29,6 @@ _SEND_INIT = re.compile(r"MPI_(Send|[BSRP]send)_init(_c)?")
 _RECEIVE = re.compile(r"MPI_(Recv|Mrecv)(_c)?")
 _IRECEIVE = re.compile(r"MPI_(Im?recv|Isendrecv(_replace)?)(_c)?")
 _RECEIVE_INIT = re.compile(r"MPI_(Recv|Precv)_init(_c)?")
-_COMPLETES = re.compile(r"MPI_(Wait|Test)(all|any|some)?")
 _RECEIVED = 1 << 32  # added to the number of a request that receives: one of MPI_Isendrecv is both
 _NOWHERE = 15  # the location of a buffer that there is none of
 _UNKNOWN = 0xFFFFFFFF  # a root that there is none of
@@ -142,7 +142,7 @@ class _Writer:
             root = call["peer"] if call["peer"] >= 0 else _UNKNOWN
             sent, received = call["bytes_sent"], call["bytes_received"]
             writer.mpi_collective_end(end, self._operation(function), comm, root, sent, received)
-        elif _COMPLETES.fullmatch(function):
+        elif COMPLETES.fullmatch(function):
             for one in parts or [call]:
                 self._completion(writer, one, end)
         elif function == "MPI_Startall" or (function == "MPI_Start" and not parts):

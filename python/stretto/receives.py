@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 _RECEIVES = re.compile(r"MPI_(Im?recv|P?recv_init|Isendrecv(_replace)?)(_c)?", re.IGNORECASE)
 _BEGINS = re.compile(r"MPI_(Im?recv|Isendrecv(_replace)?|Start)(_c)?")  # the call itself; of MPI_Startall its parts
-_COMPLETES = re.compile(r"MPI_(Wait|Test)(all|any|some)?")
+COMPLETES = re.compile(r"MPI_(Wait|Test)(all|any|some)?")
 _BOTH_WAYS = re.compile(r"MPI_Isendrecv(_replace)?(_c)?")  # the peer is whom it sends to
 _BLOCK = 1 << 20
 _NONE = pl.DataFrame(schema={"request": pl.UInt32, "peer": pl.Int32, "tag": pl.Int32, "got": pl.Int64})
@@ -39,7 +39,7 @@ def _functions(trace: Trace) -> _Functions:
     def table(pattern: re.Pattern[str]) -> Array:
         return np.array([*(pattern.fullmatch(name) is not None for name in trace.functions), False])
 
-    patterns = (_RECEIVES, _BEGINS, _COMPLETES, _BOTH_WAYS, re.compile("MPI_Startall"))
+    patterns = (_RECEIVES, _BEGINS, COMPLETES, _BOTH_WAYS, re.compile("MPI_Startall"))
     return _Functions(*map(table, patterns))
 
 

@@ -212,7 +212,7 @@ def _calls(one: Trace) -> int:
 
 def _place(processes: list[Process], facts: dict[str, Any]) -> None:
     """Sets the origin of the line, and each process's run time on it; of processes that may still run, up to now."""
-    live, end = facts.get("exit_code") is None, end_of_job(facts)
+    live, end = facts.get("exit_code") is None, _times_of_job(facts)
     for process in processes:
         header = process.trace.header
         process.begin = process.line.at(header.init_ticks or header.start_ticks)
@@ -225,7 +225,7 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> None:
         process.begin, process.end = process.begin - origin, process.end - origin
 
 
-def end_of_job(facts: dict[str, Any]) -> tuple[float, float] | None:
+def _times_of_job(facts: dict[str, Any]) -> tuple[float, float] | None:
     """When the job began and ended, in seconds since 1970; None: job.json does not say."""
     wall = facts.get("wall_seconds")
     with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -235,7 +235,7 @@ def end_of_job(facts: dict[str, Any]) -> tuple[float, float] | None:
     return None
 
 
-def ticks_at(process: Process, seconds: float) -> int:
+def _ticks_at(process: Process, seconds: float) -> int:
     """A moment in seconds since 1970 on the process's clock: no earlier than what is known of it."""
     header, newest = process.trace.header, newest_ticks(process.trace)
     if not process.line.tick:
@@ -252,9 +252,9 @@ def _last_seen(process: Process, job: tuple[float, float] | None, live: bool) ->
         return newest_ticks(process.trace)
     began, now = header.start_realtime_ns * 1e-9, time.time()
     if live and now - LONGEST_CALL <= began <= now + WRONG_CLOCK:
-        return ticks_at(process, now)
+        return _ticks_at(process, now)
     if not live and job and job[0] - WRONG_CLOCK <= began <= job[1]:
-        return ticks_at(process, job[1])
+        return _ticks_at(process, job[1])
     return newest_ticks(process.trace)
 
 
