@@ -29,7 +29,6 @@ OPERATIONS = {
 }
 _PRODUCT = [
     *sorted((ROOT / "src" / "collective" / "hierarchy").glob("*.cpp")),
-    ROOT / "src" / "collective" / "patterns" / "rounds.cpp",
     ROOT / "src" / "shim" / "rails.cpp",
 ]
 _FLAGS = ["-std=gnu++20", "-O2", "-fPIC", "-w", f"-I{HERE}", f"-I{ROOT / 'src'}", f"-I{ROOT / 'include'}"]

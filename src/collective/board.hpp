@@ -13,6 +13,8 @@
 
 namespace stretto::collective {
 
+inline constexpr int max_team = 128;  // ranks
+
 // A number that one rank advances and others wait for. sleepers: how many of them sleep on it.
 struct Signal {
   std::atomic<uint64_t> value{0};
@@ -43,13 +45,9 @@ struct alignas(cache_line) ArrivalTimes {
   std::atomic<uint64_t> stamps[arrival_ring];
 };
 
-// Where rounds that share cells stand: the places of the newest ones, by their number. Its rank alone chooses them.
-inline constexpr uint32_t place_ring = 32;
-
 struct RankBoard {
   alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
   alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
-  uint8_t places[place_ring];          // of them, in the same line
   alignas(cache_line) Signal reduced;  // rounds whose slice this rank has reduced
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain

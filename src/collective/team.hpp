@@ -34,6 +34,25 @@ class Scratch {
   size_t bytes_ = 0;
 };
 
+// What has gone round the staging cells of each rank lately (patterns/rounds.hpp): the same on all ranks.
+class Turns {
+ public:
+  // Rounds from number `first` on, each in `room` bytes, from byte `begin` of all that went round on; each takes `numbers`.
+  struct Vector {
+    uint64_t first, begin, room, rounds, numbers;
+  };
+  uint64_t next(uint64_t room) const;
+  void take(const Vector& vector);
+
+  // The newest round that begins before `position`; of what is long past, possibly a newer one. Positions only grow.
+  uint64_t newest_before(uint64_t position);
+
+ private:
+  static constexpr uint64_t most = 64;
+  Vector vectors_[most];
+  uint64_t taken_ = 0, oldest_ = 0;
+};
+
 class Team {
  public:
   // `board` is zeroed before the first rank's team is made, and shared by all.
@@ -77,10 +96,11 @@ class Team {
   uint64_t exchanges = 0;
   uint64_t meetings = 0;
   uint64_t rounds = 0;
-  size_t round_layout = 0;            // bytes that each of the newest takes of a cell where several share it; else 0
-  uint64_t rounds_moved = 0;          // those up to this one lay otherwise
-  uint64_t rounds_swapped = 0;        // the newest of which the lines have changed hands (patterns/shipment_pair.cpp)
-  uint64_t tenants[place_ring] = {};  // then: the newest round that stood in each place of this rank's cells
+  Turns turns;
+  uint64_t rounds_stayed = 0;   // the newest that did not
+  uint64_t rounds_swapped = 0;  // the newest whose lines have changed hands by swapping (patterns/shipment_pair.cpp)
+  uint64_t swapped = 0;         // how many have
+  bool ring_is_warm = false;
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;
@@ -92,6 +112,12 @@ class Team {
   // reduced for one (reduce/adaptive.cpp).
   Trials<2> handovers;
   Trials<3> swaps, reductions;
+
+  // How this rank stores to its cells (patterns/rounds.hpp). Nobody else needs to know.
+  Trials<2> puts;
+
+  // Messages are staged in pieces that are smaller than a first-level cache, where readers get them from there as soon.
+  bool fine_pieces = false;
 
   // Contributions are combined in the order of arrival where that is allowed, not along the fixed tree.
   bool arrival_order = false;

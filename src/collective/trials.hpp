@@ -3,15 +3,14 @@
 // all do, and note the same times. Only blocking calls try: what runs beside others cannot be timed.
 //
 // A trial is a few calls the one way, then a few the next: each way needs its own memory in the caches, so only calls that follow
-// one another tell its time. Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used
-// for the first time tells little, then after twice as many calls each time that nothing has changed, and after the most where
-// the difference is clear.
+// one another tell its time; the middle one of them counts. Then the fastest way is used, untimed, until the next trial: at first
+// soon, as memory that is used for the first time tells little, then after twice as many calls each time that nothing has
+// changed, and after the most where the difference is clear.
 #pragma once
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 namespace stretto::collective {
 
@@ -23,8 +22,10 @@ class Trials {
     bool timed;  // the time is to be noted
   };
 
-  Choice choose(size_t bytes) {
+  // `untried`: the way where nothing is known and the call cannot be timed.
+  Choice choose(size_t bytes, bool may_time = true, int untried = 0) {
     Sizes& sizes = of(bytes);
+    if (!may_time) return {fastest(bytes, untried), false};
     if (settled_ || sizes.untimed > 0) {
       sizes.untimed -= !settled_;
       return {sizes.fastest, false};
@@ -49,8 +50,8 @@ class Trials {
   // Of a call that was to be timed.
   void note(size_t bytes, int way, uint64_t ticks) {
     Sizes& sizes = of(bytes);
-    sizes.least[way] = std::min(sizes.least[way], float(ticks) / float(bytes));
-    if (++sizes.noted == ways * calls_each) decide(sizes);
+    sizes.times[way][sizes.noted++ % calls_each] = float(ticks) / float(bytes);
+    if (sizes.noted == ways * calls_each) decide(sizes);
   }
 
   // For good.
@@ -67,23 +68,25 @@ class Trials {
   struct Sizes {
     int fastest = 0;
     uint32_t noted = 0, missed = 0, untimed = 0;
-    uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
-    float least[ways];    // ticks per byte in this trial
-    Sizes() { forget(); }
-    void forget() {
-      noted = missed = 0;
-      std::fill_n(least, ways, std::numeric_limits<float>::infinity());
-    }
+    uint32_t period = 0;            // calls between this trial and the next; 0: there was none yet
+    float times[ways][calls_each];  // ticks per byte in this trial
+    void forget() { noted = missed = 0; }
   };
 
   Sizes& of(size_t bytes) { return sizes_[std::clamp(int(std::bit_width(bytes)) - 1 - smallest, 0, classes - 1)]; }
 
   // Where the one from before is confirmed, and clearly so, the next trial can wait.
   static void decide(Sizes& sizes) {
-    const float* least = std::min_element(sizes.least, sizes.least + ways);
-    const float most = *std::max_element(sizes.least, sizes.least + ways);
-    const bool confirmed = sizes.period > 0 && least == &sizes.least[sizes.fastest];
-    sizes.fastest = int(least - sizes.least);
+    float usual[ways];
+    for (int way = 0; way < ways; ++way) {
+      float* times = sizes.times[way];
+      std::nth_element(times, times + calls_each / 2, times + calls_each);
+      usual[way] = times[calls_each / 2];
+    }
+    const float* least = std::min_element(usual, usual + ways);
+    const float most = *std::max_element(usual, usual + ways);
+    const bool confirmed = sizes.period > 0 && least == &usual[sizes.fastest];
+    sizes.fastest = int(least - usual);
     sizes.period = confirmed ? std::min(2 * sizes.period, longest) : shortest;
     sizes.untimed = confirmed && most > 2 * *least ? longest : sizes.period;
     sizes.forget();

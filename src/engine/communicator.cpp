@@ -6,6 +6,7 @@
 
 #include "collective/patterns/direct.hpp"
 #include "collective/patterns/meeting.hpp"
+#include "collective/patterns/rounds.hpp"
 #include "collective/patterns/slots.hpp"
 #include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"
@@ -24,24 +25,38 @@ using collective::Request;
 using collective::Team;
 using select::Reason;
 
-// Offsets of stages are multiples of 4096: these are none.
+// Offsets are multiples of 4096: these are none. With that of a stage stands how many cells each rank has.
 constexpr uint64_t stage_unasked = 0;
 constexpr uint64_t stage_refused = 1;
+constexpr uint64_t offset_mask = ~uint64_t(4095);
 
 constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that prepare their cells; its last bit: they have them
 
-constexpr uint32_t stage_cells = 4;
-constexpr size_t largest_cell = 256 << 10;  // fewer rounds cost less than what larger cells cost in cache
-constexpr uint64_t largest_stage = uint64_t(8) << 20;
+constexpr uint32_t staying = collective::Rounds::staying;
+constexpr size_t largest_cell = 256 << 10;            // fewer rounds cost less than what larger cells cost in cache
+constexpr uint64_t largest_part = uint64_t(8) << 20;  // the cells in which rounds stay, of all ranks, and those that are rings
 
 size_t stage_cell_bytes(int ranks) {
   size_t bytes = largest_cell;
-  while (bytes > 4096 && bytes * stage_cells * size_t(ranks) > largest_stage) bytes /= 2;
+  while (bytes > 4096 && bytes * staying * size_t(ranks) > largest_part) bytes /= 2;
   return bytes;
 }
 
-uint64_t stage_bytes(int ranks) {
-  return stage_cell_bytes(ranks) * stage_cells * uint64_t(ranks);
+uint32_t cells_of(uint64_t stage) {
+  return uint32_t(stage & ~offset_mask);
+}
+
+uint64_t stage_bytes(int ranks, uint32_t cells) {
+  return stage_cell_bytes(ranks) * cells * uint64_t(ranks);
+}
+
+// A rank's ring: twice a second-level cache (patterns/rounds.hpp). Ranks that share a core, and its caches, had better stay
+// there.
+uint32_t ring_cells(int ranks, bool crowded) {
+  const size_t wanted = crowded ? platform::private_cache() / 2 : 2 * platform::private_cache();
+  uint32_t ring = 1;
+  while (ring * stage_cell_bytes(ranks) < wanted && stage_bytes(ranks, 2 * ring) <= largest_part) ring *= 2;
+  return ring;
 }
 
 collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
@@ -120,7 +135,7 @@ void Communicator::leave() {
   uint64_t stage = shared.stage.load(std::memory_order_acquire), presence = shared.presence.load(std::memory_order_acquire);
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
   if (presence > stage_refused) job_->pool().release(presence, collective::PresenceBoard::bytes(team_->size));
-  if (stage > stage_refused) job_->pool().release(stage, stage_bytes(team_->size));
+  if (stage > stage_refused) job_->pool().release(stage & offset_mask, stage_bytes(team_->size, cells_of(stage)));
   job_->pool().release(board_, Board::bytes(team_->size));
 }
 
@@ -146,27 +161,49 @@ const select::Selection& Communicator::select(const Request& request) {
   return last.selection;
 }
 
-// Whoever comes first takes memory from the pool and says so on the board, in `shared`; so all ranks find the same answer.
+// What all ranks find in `shared`, on the board: whoever comes first takes memory from the pool, or says that there is none.
 uint64_t Communicator::find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed) {
-  uint64_t found = shared.load(std::memory_order_acquire);
-  if (found != stage_unasked) return found;
-  uint64_t offset = job_->pool().allocate(bytes);
+  const uint64_t found = take_shared(shared, bytes, zeroed);
+  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
+}
+
+// With a `note` beside the offset. Still unasked: the pool has no room.
+uint64_t Communicator::take_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed, uint32_t note) {
+  const uint64_t present = shared.load(std::memory_order_acquire);
+  if (present != stage_unasked) return present;
+  const uint64_t offset = job_->pool().allocate(bytes);
   void* memory = offset ? job_->segment().at(offset) : nullptr;
   if (memory != nullptr && zeroed) memset(memory, 0, bytes);
-  uint64_t answer = memory ? offset : stage_refused;
-  if (shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel)) found = answer;
-  if (offset && found != offset) job_->pool().release(offset, bytes);
+  const uint64_t found = memory ? settle_shared(shared, offset | note) : stage_unasked;
+  if (offset && found != (offset | note)) job_->pool().release(offset, bytes);
   return found;
+}
+
+uint64_t Communicator::settle_shared(std::atomic<uint64_t>& shared, uint64_t answer) {
+  uint64_t found = stage_unasked;
+  return shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel) ? answer : found;
+}
+
+// Rather cells with a smaller ring than none.
+uint64_t Communicator::find_stage() {
+  std::atomic<uint64_t>& shared = team_->shared().stage;
+  uint64_t found = stage_unasked;
+  uint32_t ring = ring_cells(team_->size, job_->crowded() || job_->pool().is_half_used());
+  for (; found == stage_unasked && ring > 0; ring /= 2)
+    found = take_shared(shared, stage_bytes(team_->size, staying + ring), false, staying + ring);
+  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
 }
 
 bool Communicator::attach_stage() {
   const uint64_t presence = find_shared(team_->shared().presence, collective::PresenceBoard::bytes(team_->size), true);
-  const uint64_t stage = find_shared(team_->shared().stage, stage_bytes(team_->size), false);
-  void* base = stage == stage_refused ? nullptr : job_->segment().at(stage);
+  const uint64_t stage = find_stage();
+  void* base = stage == stage_refused ? nullptr : job_->segment().at(stage & offset_mask);
   void* claims = presence == stage_refused ? nullptr : job_->segment().at(presence);
   if (base == nullptr || claims == nullptr) return false;
-  size_t cell = stage_cell_bytes(team_->size);
-  team_->staged = transport::make_shm({static_cast<char*>(base), cell * stage_cells, cell, stage_cells}, team_->rank);
+  const size_t cell = stage_cell_bytes(team_->size);
+  const uint32_t cells = cells_of(stage);
+  team_->fine_pieces = !job_->crowded() && cpu_here() == Cpu::amd;
+  team_->staged = transport::make_shm({static_cast<char*>(base), cell * cells, cell, cells}, team_->rank);
   team_->presence = static_cast<collective::PresenceBoard*>(claims);
   return team_->staged != nullptr;
 }

@@ -41,6 +41,7 @@ class Pool {
   void release(uint64_t offset, uint64_t bytes);
 
   uint64_t in_use() const { return header_->in_use; }
+  bool is_half_used() const { return header_->in_use > header_->cap / 2; }
 
  private:
   bool lock();

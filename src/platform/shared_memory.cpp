@@ -125,6 +125,13 @@ void discard_shared_pages(void* address, size_t bytes) {
     madvise(address, bytes, MADV_REMOVE);
 }
 
+void populate_pages(void* address, size_t bytes) {
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // since Linux 5.14
+#endif
+  madvise(address, bytes, MADV_POPULATE_WRITE);
+}
+
 size_t physical_memory() {
   long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   size_t installed = pages > 0 && page > 0 ? size_t(pages) * size_t(page) : SIZE_MAX;

@@ -20,6 +20,10 @@ void unmap_shared_object(void* address, size_t bytes);
 // them again (not in /dev/shm). `address` and `bytes` are multiples of the page size. Best effort.
 void discard_shared_pages(void* address, size_t bytes);
 
+// The pages of a mapped range are there before they are touched, `address` and `bytes` being multiples of the page size. Best
+// effort.
+void populate_pages(void* address, size_t bytes);
+
 size_t physical_memory();  // bytes of RAM, or of this process's cgroup limit when that is smaller
 
 }  // namespace stretto::platform

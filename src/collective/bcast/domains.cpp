@@ -40,7 +40,7 @@ class DomainBcast {
 
   // The own cell is free: the root has filled the round, for which it had seen that all have drained the cell's former one.
   Status pass_on(uint32_t i, const void* data) {
-    STRETTO_TRY(team_.staged->put(rounds_.cell(i), at(i), data, bytes(i)));
+    STRETTO_TRY(rounds_.put_at(rounds_.place(i), data, bytes(i)));
     rounds_.filled(i);
     return take(i, rounds_.in_cell(i, rounds_.range(i)));
   }

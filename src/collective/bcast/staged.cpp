@@ -34,8 +34,7 @@ Status receive(Team& team, const Request& request, Rounds& rounds) {
 }  // namespace
 
 Status bcast_staged(Team& team, const Request& request) {
-  const size_t piece = staged_piece(request.bytes());
-  Rounds rounds(team, request, piece, piece);
+  Rounds rounds(team, request, staged_piece(team, request.bytes()));
   return team.rank == request.root ? send(request, rounds) : receive(team, request, rounds);
 }
 

@@ -8,8 +8,9 @@
 #include <new>
 #include <utility>
 
+#include "collective/board.hpp"
 #include "collective/hierarchy/placement.hpp"
-#include "collective/patterns/rounds.hpp"
+#include "collective/patterns/range.hpp"
 #include "collective/request.hpp"
 #include "collective/waiter.hpp"
 

@@ -20,7 +20,6 @@
 
 namespace stretto::collective {
 
-inline constexpr int max_team = 128;  // ranks
 inline constexpr uint32_t epoch_ring = 4;
 inline constexpr uint32_t most_slices = 128;
 

@@ -19,7 +19,7 @@ class DomainReduction {
         place_(domains_.index(team.rank)),
         grain_(line_grain(request.element)) {}
 
-  // Four rounds are on their way at once, one in each step: as many as there are cells.
+  // Four rounds are on their way at once, one in each step: as many as the cells hold at least.
   Status run() {
     uint32_t rounds = rounds_.count();
     for (uint32_t step = 0; step < rounds + 3; ++step) {
@@ -32,8 +32,6 @@ class DomainReduction {
   }
 
  private:
-  static constexpr uint64_t lag = 4;  // a rank that has filled a round has drained the one so many before
-
   // Part `d` of round i is finished in domain d. Piece k of it is the affair of the k-th rank of each domain `in`.
   Range part(uint32_t i, int d) const { return part_of(rounds_.range(i), d, domains_.count(), grain_); }
   Range piece(uint32_t i, int d, int in, int k) const { return part_of(part(i, d), k, domains_.size(in), grain_); }
@@ -60,9 +58,7 @@ class DomainReduction {
   Status reduce_home(uint32_t i) {
     int ranks = domains_.size(home_);
     for (int k = 0; k < ranks; ++k) {
-      int r = domains_.member(home_, k);
-      STRETTO_TRY(wait(&RankBoard::filled, r, i));
-      if (r != team_.rank) team_.seen_drained(r, rounds_.number(i) - lag);
+      STRETTO_TRY(wait(&RankBoard::filled, domains_.member(home_, k), i));
     }
     const void** inputs = team_.pointers();
     for (int d = 0; d < domains_.count(); ++d) {

@@ -13,7 +13,7 @@ class GatherReduction {
   GatherReduction(Team& team, const Request& request, Consumers consumers)
       : team_(team),
         request_(request),
-        rounds_(team, request, consumers == Consumers::all ? round_bytes : staged_piece(request.bytes())),
+        rounds_(team, request, consumers == Consumers::all ? round_bytes : staged_piece(team, request.bytes())),
         consumer_(consumes(consumers, request, team.rank)),
         // A lone consumer reads its own contribution where it is; a user's function must not find it in the output.
         stages_(consumers == Consumers::all || !consumer_ || request.op == kernels::Op::user) {}

@@ -6,6 +6,7 @@
 #include "collective/algorithms.hpp"
 #include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
+#include "collective/patterns/rounds.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -91,6 +92,7 @@ bool Handover::may_copy() const {
 
 Status Handover::begin() {
   static_assert(offsetof(Note, along) == Note::head && sizeof(Note) == slot_payload);
+  if (may_copy()) Rounds::warm_up(team_);
   if (!gives_) return write_note(0);
   if (may_copy()) consider();
   if (!copies_) return Status::good();
@@ -100,9 +102,7 @@ Status Handover::begin() {
 
 // Operations beside others cannot be timed.
 void Handover::consider() {
-  auto& trials = team_.handovers;
-  choice_.way = trials.fastest(own_.bytes);
-  if (!team_.waiter.is_beside()) choice_ = trials.choose(own_.bytes);
+  choice_ = team_.handovers.choose(own_.bytes, !team_.waiter.is_beside(), copying);
   copies_ = choice_.timed || choice_.way == copying;
 }
 
@@ -148,7 +148,7 @@ Status Handover::agree() {
 // Of the giver: waits for the taker no longer than is worth it.
 Status Handover::meet() {
   if (theirs_ != nullptr || !copies_) return Status::good();
-  if (own_.bytes > team_.staged->cell_bytes() * team_.staged->cells()) return read_note();
+  if (own_.bytes > Rounds::most_held(team_)) return read_note();
   const auto is_there = [this] { return exchange_.posted(other_); };
   if (team_.arrivals.likely_last() == other_ ? is_there() : team_.waiter.linger(is_there)) return read_note();
   return Status::good();

@@ -24,7 +24,7 @@ class PairReduction {
   PairReduction(Team& team, const Request& request, Consumers consumers)
       : team_(team),
         request_(request),
-        rounds_(team, request, round_bytes),
+        rounds_(team, request, round_bytes, 1, Rounds::Course::stay),
         other_(1 - team.rank),
         consumes_(consumes(consumers, request, team.rank)),
         other_consumes_(consumes(consumers, request, other_)) {}
@@ -63,7 +63,7 @@ class PairReduction {
   Status reduce_own(uint32_t i) {
     Range own = rounds_.slice(i, team_.rank);
     STRETTO_TRY(rounds_.wait_filled(other_, i));
-    auto* theirs = static_cast<char*>(team_.staged->place_in(other_, rounds_.cell(i), rounds_.at(own), rounds_.bytes(own)));
+    char* theirs = rounds_.in_cell_of(other_, i, own);
     if (theirs == nullptr) return invalid("cells that only their owner writes to", other_);
     const char* mine = static_cast<const char*>(request_.input) + rounds_.at(own);
     char* out = consumes_ ? output(own) : nullptr;

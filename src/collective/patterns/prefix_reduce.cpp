@@ -18,7 +18,7 @@ class StagedPrefix {
   StagedPrefix(Team& team, const Request& request, Prefix prefix)
       : team_(team),
         request_(request),
-        rounds_(team, request),
+        rounds_(team, request, team.fine_pieces ? staged_piece(team, request.bytes()) : 0),
         prefix_(prefix),
         own_moves_(own_must_move(request, prefix)),
         stages_(team.rank + 1 < team.size || own_moves_) {}
@@ -30,6 +30,7 @@ class StagedPrefix {
       STRETTO_TRY(stage(i + 1));
       STRETTO_TRY(reduce(i));
     }
+    if (stages_) rounds_.fetch_next();
     return Status::good();
   }
 

@@ -18,7 +18,7 @@ class Homes {
       : team_(team),
         request_(request),
         per_block_(std::max<size_t>(team.staged->cell_bytes() / request.element / size_t(team.size), 1)),
-        rounds_(by_block() ? Rounds(team, longest_block(), per_block_ * request.element) : Rounds(team, request)) {}
+        rounds_(by_block() ? Rounds(team, longest_block(), per_block_ * request.element, team.size) : Rounds(team, request)) {}
 
   bool by_block() const { return request_.gives != nullptr; }
   Rounds& rounds() { return rounds_; }
@@ -31,10 +31,9 @@ class Homes {
     return {first + std::min(range.begin, count), first + std::min(range.end, count)};
   }
   Range block(int r) const { return {begin_of(r), begin_of(r) + count_of(r)}; }
-  // Where it stands in a cell.
-  size_t place(uint32_t i, int home) const {
-    if (!by_block()) return slice(i, home).begin * request_.element;
-    return rounds_.place(i) + size_t(home) * per_block_ * request_.element;
+  // Where it stands in the cells.
+  Rounds::Place place(uint32_t i, int home) const {
+    return by_block() ? rounds_.place(i, home) : rounds_.place(i, slice(i, home));
   }
 
  private:
@@ -93,7 +92,7 @@ class StagedPresence {
     for (int home = 0; home < team_.size; ++home) {
       const Range range = slice(i, home);
       if (range.size() == 0 || (home == team_.rank && !stages_own())) continue;
-      STRETTO_TRY(team_.staged->put(rounds_.cell(i), homes_.place(i, home), input(at(range)), bytes(range)));
+      STRETTO_TRY(rounds_.put_at(homes_.place(i, home), input(at(range)), bytes(range)));
     }
     STRETTO_TRY(epoch(i).begin(team_, 0, rounds_.number(i)));
     epoch(i).arrive({});
@@ -159,8 +158,7 @@ class StagedPresence {
   // Cells are in memory that all ranks map; who has claimed a slice may store in it.
   char* cell(int r, uint32_t i, int home) {
     const void* data = nullptr;
-    const size_t place = homes_.place(i, home);
-    if (!team_.staged->get(r, {}, rounds_.cell(i), place, bytes(slice(i, home)), nullptr, &data).ok()) return nullptr;
+    if (!rounds_.get_at(r, homes_.place(i, home), bytes(slice(i, home)), &data).ok()) return nullptr;
     return static_cast<char*>(const_cast<void*>(data));
   }
 

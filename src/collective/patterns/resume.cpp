@@ -16,13 +16,13 @@ Status resume_staged(Team& team, const Request& request, Consumers consumers, co
     const size_t begin = range.begin * request.element, bytes = range.size() * request.element;
     const size_t at = stopped.range.begin * request.element + begin;
     STRETTO_TRY(rounds.free(i));
-    STRETTO_TRY(team.staged->put(rounds.cell(i), begin, own + at, bytes));
+    STRETTO_TRY(rounds.put_at(rounds.place(i), own + at, bytes));
     rounds.filled(i);
     if (!consumer) continue;
     for (int r = 0; r < team.size; ++r) {
       const void* data;
       STRETTO_TRY(rounds.wait_filled(r, i));
-      STRETTO_TRY(team.staged->get(r, {}, rounds.cell(i), begin, bytes, nullptr, &data));
+      STRETTO_TRY(rounds.get_at(r, rounds.place(i), bytes, &data));
       merge.place(r, data, const_cast<void*>(data), stopped.room[r]);
     }
     merge.finish(stopped.level, static_cast<char*>(request.output) + at, 0, range.size());

@@ -20,7 +20,7 @@ class StagedScatter {
         request_(request),
         stages_own_(result_in_input(request)),
         slice_(std::max<size_t>(team.staged->cell_bytes() / request.element / size_t(team.size), 1)),
-        rounds_(team, lengths(), slice_ * request.element) {}
+        rounds_(team, lengths(), slice_ * request.element, team.size) {}
 
   Status run() {
     STRETTO_TRY(stage(0));
@@ -28,6 +28,7 @@ class StagedScatter {
       STRETTO_TRY(stage(i + 1));
       STRETTO_TRY(reduce(i));
     }
+    rounds_.fetch_next();
     return Status::good();
   }
 
@@ -45,7 +46,6 @@ class StagedScatter {
     size_t end = std::min(range.end, elements_of(request_, block));
     return {std::min(range.begin, end), end};
   }
-  size_t place(uint32_t i, int block) const { return rounds_.cell(i).start + size_t(block) * slice_ * request_.element; }
   const char* input(int block, size_t element) const {
     return static_cast<const char*>(request_.gives[block].data) + element * request_.element;
   }
@@ -57,7 +57,7 @@ class StagedScatter {
       Range range = slice(i, block);
       if (range.size() == 0 || (block == team_.rank && !stages_own_)) continue;
       const char* data = input(block, range.begin);
-      STRETTO_TRY(team_.staged->put(rounds_.cell(i), place(i, block), data, range.size() * request_.element));
+      STRETTO_TRY(rounds_.put_at(rounds_.place(i, block), data, range.size() * request_.element));
     }
     rounds_.filled(i);
     return Status::good();
@@ -71,8 +71,7 @@ class StagedScatter {
       inputs[r] = input(team_.rank, own.begin);
       if (r == team_.rank && !stages_own_) continue;
       STRETTO_TRY(rounds_.wait_filled(r, i));
-      size_t bytes = own.size() * request_.element;
-      STRETTO_TRY(team_.staged->get(r, {}, rounds_.cell(i), place(i, team_.rank), bytes, nullptr, &inputs[r]));
+      STRETTO_TRY(rounds_.get_at(r, rounds_.place(i, team_.rank), own.size() * request_.element, &inputs[r]));
     }
     combine(request_, inputs, team_.size, static_cast<char*>(request_.output) + own.begin * request_.element, own.size());
     rounds_.drained(i);

@@ -3,8 +3,9 @@
 // costs as much as reading it.) That also says that they are free: nobody waits for anybody to have read. What is small enough
 // comes with the label.
 //
-// Round n stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit each writes to its own
-// cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has read in n-2.
+// The n-th round that is swapped stands in the first or second cell of one of the two, by the lowest bit of n; by the next bit
+// each writes to its own cell and reads the other's, or writes to the other's and reads its own. So what it writes to in n it has
+// read in n-2.
 //
 // Long pieces may be faster staged, or read where they are: rank 0 finds out by trial, and says with its label which way they go.
 #include "base/cacheline.hpp"
@@ -19,6 +20,7 @@ constexpr size_t block_bytes = 1 << 10;  // copied at a time, while the lines of
 
 constexpr size_t tried_from = 64 << 10;  // of less that is read through the kernel, entering it takes too long
 constexpr size_t untried_direct = 1 << 20;
+constexpr size_t lopsided_from = 8 << 10;
 
 class PairShipment {
  public:
@@ -36,6 +38,7 @@ class PairShipment {
   Status run() {
     const size_t most = std::max(given_.bytes, room_.bytes);
     const bool tried = most >= tried_from;
+    if (tried) Rounds::warm_up(team_);
     if (tried && team_.rank == 0) choose(most);
     STRETTO_TRY(post());
     const bool greets_first = tried || !route_.known;
@@ -53,8 +56,7 @@ class PairShipment {
   // Operations beside others cannot be timed.
   void choose(size_t bytes) {
     constexpr int swapped = 0, direct = 2;
-    choice_.way = team_.swaps.fastest(bytes, bytes >= untried_direct ? direct : swapped);
-    if (!team_.waiter.is_beside()) choice_ = team_.swaps.choose(bytes);
+    choice_ = team_.swaps.choose(bytes, !team_.waiter.is_beside(), bytes >= untried_direct ? direct : swapped);
     form_ = forms[choice_.way];
   }
 
@@ -75,7 +77,7 @@ class PairShipment {
     plan();
     team_.rounds += count_;
     // Whatever else the cells were used for must have ended on both sides.
-    if (count_ > 0 && team_.rounds_swapped != first_ - 1) STRETTO_TRY(team_.all_drained(first_ - 1));
+    if (count_ > 0 && !reached(team_.rounds_swapped, team_.rounds_stayed)) STRETTO_TRY(team_.all_drained(team_.rounds_stayed));
     for (size_t i = 0; i <= count_; ++i) {
       if (i < count_) STRETTO_TRY(put(i));
       if (i == 0) parcels_.keep_own();
@@ -125,7 +127,7 @@ class PairShipment {
     taken_ = route_.known ? room_.bytes : bytes_of(theirs_->label);
     for (size_t bytes : {given_.bytes, taken_})
       if (!comes_along(bytes)) longest_ = std::max(longest_, bytes);
-    round_ = std::min(staged_piece(longest_, true), team_.staged->cell_bytes());
+    round_ = std::min(staged_piece(team_, longest_, true), team_.staged->cell_bytes());
     count_ = (longest_ + round_ - 1) / round_;
   }
 
@@ -136,9 +138,9 @@ class PairShipment {
 
   // Where `writer` writes in round i.
   char* place(int writer, size_t i, size_t bytes) {
-    const uint64_t number = first_ + i;
-    const int host = number >> 1 & 1 ? 1 - writer : writer;
-    const transport::Cell cell{uint32_t(number & 1), 0};
+    const uint64_t nth = team_.swapped + i;
+    const int host = nth >> 1 & 1 ? 1 - writer : writer;
+    const transport::Cell cell{uint32_t(nth & 1), 0};
     void* at = host == team_.rank ? team_.staged->place(cell, 0, bytes) : team_.staged->place_in(host, cell, 0, bytes);
     return static_cast<char*>(at);
   }
@@ -166,9 +168,9 @@ class PairShipment {
     return Status::good();
   }
 
-  // Others who use the cells lay their rounds otherwise.
   void leave() {
-    team_.rounds_swapped = team_.rounds_moved = team_.rounds;
+    team_.swapped += count_;
+    team_.rounds_swapped = team_.rounds;
     team_.waiter.announce(team_.mine().drained, team_.rounds);
   }
 
@@ -188,10 +190,19 @@ class PairShipment {
   const uint64_t first_;
 };
 
+// Whether one piece is much longer than the other, as both know: then most of its lines do not come back with anything.
+bool is_lopsided(const Team& team, const Request& request, Route route) {
+  if (!route.known) return false;
+  const size_t ours = request.gives[route.each ? 1 - team.rank : 0].bytes, theirs = request.gets[1 - team.rank].bytes;
+  const size_t most = std::max(ours, theirs);
+  return most >= lopsided_from && most < tried_from && most >= 2 * std::min(ours, theirs);
+}
+
 }  // namespace
 
 Status ship_pair(Team& team, const Request& request, Route route) {
-  return team.size == 2 && route.ends == Ends::all ? PairShipment(team, request, route).run() : ship_staged(team, request, route);
+  const bool swaps = team.size == 2 && route.ends == Ends::all && !is_lopsided(team, request, route);
+  return swaps ? PairShipment(team, request, route).run() : ship_staged(team, request, route);
 }
 
 }  // namespace stretto::collective

@@ -26,58 +26,142 @@ bool rides_along(size_t bytes, int sizes) {
 class StagedShipment {
  public:
   StagedShipment(Team& team, const Request& request, Route route)
-      : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team), comers_(team) {}
+      : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team), comers_(team) {
+    for (int r = 0; r < team.size; ++r) new (&source(r)) Source;
+  }
 
   Status run() {
-    STRETTO_TRY(tell_sizes());
+    weigh();
+    alike_ = route_.known || route_.ends == Ends::from_root;
+    if (!route_.known && alike_ && team_.rank != request_.root) STRETTO_TRY(greet(request_.root));
+    plan();
+    if (may_stage()) STRETTO_TRY(stage());  // whoever sees the label finds something to read
+    STRETTO_TRY(post());
     return ship();
   }
 
-  // Everybody knows all sizes once they are told, and so all decide alike.
+  // Everybody hears all sizes before anything is staged, and so all decide alike.
   Status run_sized() {
-    STRETTO_TRY(tell_sizes());
-    if (longest_ < direct_from / size_t(team_.size)) return ship();
-    if (route_.ends == Ends::from_root) exchange_.finish();
-    return ship_direct(team_, request_, route_);
+    weigh();
+    STRETTO_TRY(post());
+    for (int k = 1; k < team_.size; ++k) {
+      const int r = (team_.rank + k) % team_.size;
+      if (speaks(r)) STRETTO_TRY(greet(r));
+    }
+    if (load_.longest >= direct_from / size_t(team_.size)) {
+      if (route_.ends != Ends::all) exchange_.finish();
+      return ship_direct(team_, request_, route_);
+    }
+    plan();
+    return ship();
   }
 
  private:
-  // What a peer gives this rank through its cells.
-  struct Source {
-    size_t bytes = 0;
-    int position = 0;             // among the pieces of its cell
-    const char* along = nullptr;  // where it stands in the slot instead, until the next exchange
-    bool greeted = true;          // its label has been compared
-    uint32_t rounds = 0;          // in which its piece comes
-    uint32_t taken = 0;           // of them
+  // What is staged: all pieces that do not ride in their rank's slot.
+  struct Load {
+    size_t longest = 0;  // piece
+    int pieces = 1;      // side by side in a round
+    void add(const Load& other) {
+      longest = std::max(longest, other.longest);
+      pieces = std::max(pieces, other.pieces);
+    }
   };
 
-  Status tell_sizes() {
-    STRETTO_TRY(post());
-    if (!route_.known) return read_sizes();
-    plan_known();
-    return Status::good();
+  // What a peer gives this rank.
+  struct Source {
+    size_t bytes = 0;
+    int position = 0;             // among the pieces of a round
+    const char* along = nullptr;  // where it stands in the slot instead, until the next exchange
+    bool greeted = false;         // its label has been read
+    uint32_t rounds = 0;          // in which its piece comes
+    uint32_t taken = 0;           // of them
+    std::optional<Rounds> own;    // where ranks have rounds of their own
+  };
+
+  // Only those of the team's ranks are made.
+  union Sources {
+    Sources() {}
+    Source all[max_team];
+  };
+  Source& source(int r) { return sources_.all[r]; }
+  const Source& source(int r) const { return sources_.all[r]; }
+
+  // What this rank gives; of a known route, what all give.
+  void weigh() {
+    if (route_.known) {
+      load_ = {parcels_.longest(), route_.each ? std::max(team_.size - 1, 1) : 1};
+      return;
+    }
+    Load load{0, 0};
+    for (int i = 0; i < sizes(); ++i) {
+      const size_t bytes = listed(i).bytes;
+      total_ += bytes;
+      load.longest = std::max(load.longest, bytes);
+      load.pieces += bytes > 0;
+    }
+    rides_ = rides_along(total_, sizes());
+    if (!rides_) load_ = load;
+  }
+
+  // The rounds: where all know the load of all, they are alike.
+  void plan() {
+    if (!alike_) part_ = Rounds::take_part(team_);
+    rounds_.emplace(alike_ ? rounds_of_all() : rounds_of_one(load_));
+    to_stage_ = rides_ || !parcels_.gives_any() ? 0 : own().count();
+    in_place_ = parcels_.overwrites();
+    for (int k = 1; k < team_.size; ++k) {
+      const int r = (team_.rank + k) % team_.size;
+      if (!parcels_.gets_from(r)) continue;
+      if (route_.known) source(r).bytes = request_.gets[r].bytes, source(r).position = position_known(team_.rank, r);
+      if (alike_) count_rounds(r);
+      comers_.expect(r);
+    }
+    drain();
   }
 
   Status ship() {
-    begin_rounds();
-    if (may_stage()) STRETTO_TRY(stage());
     parcels_.keep_own();
     STRETTO_TRY(run_rounds());
     take_along();
-    if (!parcels_.gets_any()) rounds().fetch_next();
-    if (route_.known ? route_.ends != Ends::all : route_.ends == Ends::from_root) exchange_.finish();
+    if (alike_ && !parcels_.gets_any()) own().fetch_next();
+    if (route_.ends != Ends::all) exchange_.finish();
     return parcels_.outcome();
+  }
+
+  // Equal slices of all pieces in a round. Enough rounds that staging and reading overlap, large enough that announcing them
+  // costs little.
+  size_t slice_of(size_t longest, int pieces, size_t most) const {
+    const size_t all = size_t(pieces), least = staged_piece(team_, 0);
+    const size_t piece = staged_piece(team_, longest * all, route_.ends == Ends::all);
+    const size_t slice = std::min(most, std::max(piece, least * all)) / all;
+    return slice > cache_line ? slice & ~(cache_line - 1) : slice;
+  }
+  Rounds rounds_of_all() const {
+    Request lengths;
+    lengths.count = load_.longest;
+    return Rounds(team_, lengths, slice_of(load_.longest, load_.pieces, team_.staged->cell_bytes()), load_.pieces);
+  }
+  // Where everybody gives, slices are as long on all ranks: in place nobody could go on who has to stage two of his own before he
+  // may read one of another's.
+  Rounds rounds_of_one(const Load& load) const {
+    const size_t most = Rounds::most_in_part(team_);
+    const bool all_give = route_.ends == Ends::all;
+    const size_t slice = all_give ? slice_of(most, std::max(team_.size - 1, 1), most) : slice_of(load.longest, load.pieces, most);
+    return Rounds(team_, part_, load.longest, slice, load.pieces);
+  }
+  void count_rounds(int r) {
+    const size_t slice = of(r).range(0).size(), bytes = source(r).along ? 0 : source(r).bytes;
+    source(r).rounds = bytes > 0 ? uint32_t((bytes + slice - 1) / slice) : 0;
   }
 
   Status post() {
     if (!speaks(team_.rank)) return Status::good();
     void* payload;
     STRETTO_TRY(exchange_.claim(&payload));
-    size_t bytes = route_.known ? known_piece() : post_sizes(static_cast<char*>(payload));
-    uint64_t label = label_of(request_.kind, Form::staged, bytes);
+    if (!route_.known) write_sizes(static_cast<char*>(payload) + sizeof(uint64_t));
+    const uint64_t label = label_of(request_.kind, Form::staged, route_.known ? known_piece() : total_);
     memcpy(payload, &label, sizeof label);
-    exchange_.post(sizeof label);
+    exchange_.post(route_.known ? sizeof label : head_bytes(sizes()) + (rides_ ? total_ : 0));
     return Status::good();
   }
 
@@ -91,132 +175,80 @@ class StagedShipment {
     return parcels_.gives_any() ? *request_.gives : Piece{nullptr, 0};
   }
 
-  // Returns the bytes of all pieces, which stand behind their sizes where they fit.
-  size_t post_sizes(char* payload) {
-    size_t total = 0;
-    for (int i = 0; i < sizes(); ++i) total += listed(i).bytes;
-    if (total == 0) return 0;
-    char *size = payload + sizeof(uint64_t), *data = payload + head_bytes(sizes());
-    rides_ = rides_along(total, sizes());
+  // Of all pieces, and behind them the pieces where they fit.
+  void write_sizes(char* size) const {
+    char* data = size + size_t(sizes()) * sizeof(uint64_t);
     for (int i = 0; i < sizes(); ++i, size += sizeof(uint64_t)) {
-      Piece piece = listed(i);
-      uint64_t bytes = piece.bytes;
+      const Piece piece = listed(i);
+      const uint64_t bytes = piece.bytes;
       memcpy(size, &bytes, sizeof bytes);
       if (!rides_ || bytes == 0) continue;
       memcpy(data, piece.data, bytes);
       data += bytes;
     }
-    return total;
-  }
-
-  void plan_known() {
-    longest_ = parcels_.longest();
-    widest_ = route_.each ? std::max(team_.size - 1, 1) : 1;
-    for (int r = 0; r < team_.size; ++r)
-      if (parcels_.gets_from(r)) sources_[r] = {request_.gets[r].bytes, position_known(team_.rank, r), nullptr};
   }
 
   // Of the piece for `reader` in the cells of rank r: all but its own, in rank order.
   int position_known(int reader, int r) const { return !route_.each ? 0 : reader < r ? reader : reader - 1; }
 
-  // Of a known route: what rank r gives is what this rank reckons with.
+  // Whether rank r posts anything.
+  bool speaks(int r) const { return route_.ends == Ends::all || (r == request_.root) == (route_.ends == Ends::from_root); }
+
+  // The label of rank r: of a known route, what this rank reckons with; else the sizes of all its pieces.
   Status greet(int r) {
+    if (source(r).greeted) return Status::good();
+    source(r).greeted = true;
     const void* payload;
-    uint64_t label, own = label_of(request_.kind, Form::staged, 0);
+    uint64_t label;
     STRETTO_TRY(exchange_.read(r, &payload));
     memcpy(&label, payload, sizeof label);
-    STRETTO_TRY(compare_labels(own, label, r));
-    if (bytes_of(label) != sources_[r].bytes) return disagreed("ranks disagree about the size of a message", r);
-    sources_[r].greeted = true;
-    return Status::good();
-  }
-
-  // Whether rank r posts anything. From a root that gives all there is, everybody learns all.
-  bool speaks(int r) const {
-    bool gives = route_.ends == Ends::all || (r == request_.root) == (route_.ends == Ends::from_root);
-    return gives || (!route_.known && route_.ends == Ends::to_root);
-  }
-
-  Status read_sizes() {
-    for (int k = 1; k <= team_.size; ++k) {
-      int r = (team_.rank + k) % team_.size;
-      if (!speaks(r)) continue;
-      const void* payload;
-      uint64_t label;
-      STRETTO_TRY(exchange_.read(r, &payload));
-      memcpy(&label, payload, sizeof label);
-      STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, r));
-      if (bytes_of(label) > 0) read_pieces(r, static_cast<const char*>(payload), bytes_of(label));
-    }
-    return Status::good();
+    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, r));
+    if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label)), Status::good();
+    const bool as_expected = bytes_of(label) == source(r).bytes;
+    return as_expected ? Status::good() : disagreed("ranks disagree about the size of a message", r);
   }
 
   // From the sizes of rank r's pieces: where in its cells this rank's piece is, or where beside the sizes.
-  void read_pieces(int r, const char* payload, size_t total) {
-    const int own = route_.each ? team_.rank : 0;
-    size_t before = 0, longest = 0;
-    int filled = 0;
+  void read_sizes(int r, const char* payload, size_t total) {
+    const int mine = route_.each ? team_.rank : 0;
+    const bool all_along = rides_along(total, sizes());
+    Source& s = source(r);
+    Load load{0, 0};
+    size_t before = 0;
     for (int i = 0; i < sizes(); ++i) {
       uint64_t bytes;
       memcpy(&bytes, payload + head_bytes(i), sizeof bytes);
-      if (i == own && parcels_.gets_from(r)) sources_[r] = {bytes, filled, nullptr};
-      if (i < own) before += bytes;
-      longest = std::max<size_t>(longest, bytes);
-      filled += bytes > 0;
+      if (i == mine && parcels_.gets_from(r)) s.bytes = bytes, s.position = load.pieces;
+      if (i < mine) before += bytes;
+      load.longest = std::max<size_t>(load.longest, bytes);
+      load.pieces += bytes > 0;
     }
-    if (!rides_along(total, sizes())) {
-      longest_ = std::max(longest_, longest);
-      widest_ = std::max(widest_, filled);
-      return;
+    if (all_along) {
+      if (s.bytes > 0) s.along = payload + head_bytes(sizes()) + before;
+    } else if (alike_) {
+      load_.add(load);
+    } else if (s.bytes > 0) {
+      s.own.emplace(rounds_of_one(load));
+      count_rounds(r);
     }
-    sources_[r].along = payload + head_bytes(sizes()) + before;
   }
 
   // Last, as what stands there may still have to be sent.
   void take_along() {
     for (int r = 0; r < team_.size; ++r)
-      if (sources_[r].along && sources_[r].bytes > 0) parcels_.receive(r, 0, sources_[r].along, sources_[r].bytes);
+      if (source(r).along) parcels_.receive(r, 0, source(r).along, source(r).bytes);
   }
 
-  // Equal slices of all pieces in a round. Enough rounds that staging and reading overlap, large enough that announcing them
-  // costs little.
-  void begin_rounds() {
-    size_t pieces = size_t(widest_), cell = team_.staged->cell_bytes();
-    size_t in_round =
-        std::min(cell, std::max(staged_piece(longest_ * pieces, route_.ends == Ends::all), staged_piece(0) * pieces));
-    slice_ = in_round / pieces;
-    if (slice_ > cache_line) slice_ &= ~(cache_line - 1);
-    Request lengths;
-    lengths.count = longest_;
-    rounds_.emplace(team_, lengths, slice_, slice_ * pieces);
-    if (!parcels_.gets_any() && rounds().count() > 0) rounds().drained_all();
-    to_stage_ = rides_ || !parcels_.gives_any() ? 0 : rounds().count();
-    in_place_ = parcels_.overwrites();
-    expect_sources();
-  }
-
-  void expect_sources() {
-    for (int k = 1; k < team_.size; ++k) {
-      const int r = (team_.rank + k) % team_.size;
-      Source& source = sources_[r];
-      if (!parcels_.gets_from(r)) continue;
-      source.greeted = !route_.known;
-      source.rounds = source.along ? 0 : uint32_t((source.bytes + slice_ - 1) / slice_);
-      if (!source.greeted || source.rounds > 0) comers_.expect(r);
-    }
-    if (parcels_.gets_any()) drain();
-  }
-
-  Rounds& rounds() { return *rounds_; }              // NOLINT(bugprone-unchecked-optional-access)
-  const Rounds& rounds() const { return *rounds_; }  // NOLINT(bugprone-unchecked-optional-access)
+  Rounds& own() { return *rounds_; }                                       // NOLINT(bugprone-unchecked-optional-access)
+  Rounds& of(int r) { return source(r).own ? *source(r).own : *rounds_; }  // NOLINT(bugprone-unchecked-optional-access)
 
   // A round is staged while the one before is read by others; more of them only while there is nobody to read from.
   Status run_rounds() {
     const auto ready = [this](int r) { return is_ready(r); };
     const auto serve = [this](int r) { return take(r); };
-    const auto done = [this](int r) { return sources_[r].taken == sources_[r].rounds; };
+    const auto done = [this](int r) { return is_finished(r); };
     for (;;) {
-      if (staged_ <= drained_ + 1 && may_stage()) {
+      if (staged_ <= uint64_t(drained_) + 1 && may_stage()) {
         STRETTO_TRY(stage());
         continue;
       }
@@ -229,80 +261,82 @@ class StagedShipment {
       } else if (!comers_.empty() && !must_stage_first()) {
         STRETTO_TRY(comers_.wait(ready, [this](int r) { return awaited(r); }, [this] { return may_stage(); }));
       } else if (staged_ < to_stage_) {
-        STRETTO_TRY(rounds().free(staged_));
+        STRETTO_TRY(own().free(staged_));
       } else {
         return Status::good();
       }
     }
   }
 
-  // Whether rank r has posted its label, and then whether its next round can be read.
-  bool is_ready(int r) { return sources_[r].greeted ? is_readable(r) : exchange_.posted(r); }
+  // Whether rank r has posted its label, and then whether its next round can be read, or there is none.
+  bool is_ready(int r) { return source(r).greeted ? is_finished(r) || is_readable(r) : exchange_.posted(r); }
+  bool is_finished(int r) const { return source(r).greeted && source(r).taken == source(r).rounds; }
   Awaited awaited(int r) {
-    if (!sources_[r].greeted) return {&exchange_.ready(r), exchange_.number()};
-    return {&rounds().filled_by(r), rounds().number(sources_[r].taken)};
+    if (!source(r).greeted) return {&exchange_.ready(r), exchange_.number()};
+    return {&of(r).filled_by(r), of(r).number(source(r).taken)};
   }
 
-  // In place, only what has been sent is overwritten.
-  bool is_readable(int r) {
-    const Source& source = sources_[r];
-    if (source.taken == source.rounds || !rounds().is_filled(r, source.taken)) return false;
-    return !in_place_ || to_stage_ == 0 || source.taken < staged_;
+  bool is_readable(int r) { return of(r).is_filled(r, source(r).taken) && !is_held_back(r); }
+
+  // In place, only what has been sent is overwritten: whether the next round of rank r has to wait for that.
+  bool is_held_back(int r) {
+    return in_place_ && staged_ < to_stage_ && of(r).range(source(r).taken).end > own().range(staged_).begin;
   }
-  bool must_stage_first() const { return in_place_ && staged_ < to_stage_ && drained_ == staged_; }
+  bool must_stage_first() {
+    for (int r = 0; in_place_ && r < team_.size; ++r)
+      if (parcels_.gets_from(r) && !is_finished(r) && !(source(r).greeted && is_held_back(r))) return false;
+    return in_place_;
+  }
 
   // Whether the next round can be staged at once.
-  bool may_stage() {
-    if (staged_ >= to_stage_ || (parcels_.gets_any() && staged_ >= drained_ + rounds().most_ahead())) return false;
-    return rounds().kept_by(staged_) < 0;
-  }
+  bool may_stage() { return staged_ < to_stage_ && own().kept_by(staged_) < 0; }
 
   Status stage() {
-    if (!parcels_.gets_any()) rounds().linger(staged_);
     const uint32_t i = staged_++;
     int position = 0;
-    rounds().choose_place(i);
     for (int r = 0; r < sizes(); ++r) {
       Piece piece = listed(r);
       if (route_.known && route_.each && r == team_.rank) continue;
       STRETTO_TRY(put(i, position, piece));
       position += route_.known || piece.bytes > 0;
     }
-    rounds().filled(i);
+    own().filled(i);
     return Status::good();
   }
 
   Status put(uint32_t i, int position, Piece piece) {
-    Range range = rounds().range(i);
+    Range range = own().range(i);
     if (piece.bytes <= range.begin) return Status::good();
-    const Rounds::Place place = rounds().place_of(team_.rank, i);
-    const size_t bytes = std::min(range.end, piece.bytes) - range.begin, at = place.at + size_t(position) * slice_;
-    return team_.staged->put(place.cell, at, static_cast<char*>(piece.data) + range.begin, bytes);
+    const size_t bytes = std::min(range.end, piece.bytes) - range.begin;
+    return own().put_at(own().place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
   }
 
   // The label of rank r, if it is new, and its next round, if that is there.
   Status take(int r) {
-    Source& source = sources_[r];
-    if (!source.greeted) STRETTO_TRY(greet(r));
-    if (!is_readable(r)) return Status::good();
-    const uint32_t i = source.taken++;
-    const Range range = rounds().range(i);
-    const size_t bytes = std::min(range.end, source.bytes) - range.begin;
+    STRETTO_TRY(greet(r));
+    if (is_finished(r) || !is_readable(r)) return Status::good();
+    Source& s = source(r);
+    const uint32_t i = s.taken++;
+    const Range range = of(r).range(i);
+    const size_t bytes = std::min(range.end, s.bytes) - range.begin;
     const void* data;
-    STRETTO_TRY(rounds().wait_filled(r, i));
-    const Rounds::Place place = rounds().place_of(r, i);
-    const size_t at = place.at + size_t(source.position) * slice_;
-    STRETTO_TRY(team_.staged->get(r, {}, place.cell, at, bytes, nullptr, &data));
+    STRETTO_TRY(of(r).get_at(r, of(r).place(i, s.position), bytes, &data));
     parcels_.receive(r, range.begin, data, bytes);
     return Status::good();
   }
 
-  // Tells how many rounds this rank has read of everybody.
+  // Tells how many rounds this rank has read of everybody: all, once it expects no more.
   void drain() {
-    uint32_t least = rounds().count();
+    uint32_t least = UINT32_MAX;
     for (int r = 0; r < team_.size; ++r)
-      if (sources_[r].taken < sources_[r].rounds) least = std::min(least, sources_[r].taken);
-    if (least > drained_) rounds().drained((drained_ = least) - 1);
+      if (parcels_.gets_from(r) && (source(r).taken < source(r).rounds || !(alike_ || source(r).greeted)))
+        least = std::min(least, source(r).taken);
+    if (least <= drained_) return;
+    drained_ = least;
+    if (least < UINT32_MAX)
+      own().drained(least - 1);
+    else if (own().count() > 0 || !alike_)
+      own().drained_all();
   }
 
   Team& team_;
@@ -310,16 +344,17 @@ class StagedShipment {
   const Route route_;
   Parcels parcels_;
   Exchange exchange_;
-  bool rides_ = false;  // all that this rank gives stands in its slot
-  size_t longest_ = 0;  // piece
-  int widest_ = 1;      // pieces in a cell
-  size_t slice_ = 0;
-  std::optional<Rounds> rounds_;        // once the sizes are known
+  size_t total_ = 0;    // bytes that this rank gives; where the route is not known
+  bool rides_ = false;  // they stand in its slot
+  bool alike_ = true;   // all ranks know of all loads
+  Load load_;           // all of them in one; else this rank's
+  Rounds::Part part_{};
+  std::optional<Rounds> rounds_;
   uint32_t to_stage_ = 0, staged_ = 0;  // rounds
   uint32_t drained_ = 0;                // rounds that have been read of everybody
   bool in_place_ = false;
   Comers comers_;
-  Source sources_[max_team];
+  Sources sources_;
 };
 
 }  // namespace

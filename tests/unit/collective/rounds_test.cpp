@@ -1,6 +1,8 @@
-// Deep rounds: where a rank puts them, and how far ahead it goes.
+// Rounds: where they stand in the rings of their ranks, and how far ahead a rank goes.
 #include "collective/patterns/rounds.hpp"
 
+#include <optional>
+#include <random>
 #include <set>
 
 #include "team_of_threads.hpp"
@@ -8,87 +10,136 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t round_bytes = 1024;  // four to a cell, sixteen to a rank
-
 // The first of two ranks gives rounds, the second reads them; both by turns in this thread.
-class DeepRounds : public testing::Test {
+class Ring : public testing::Test {
  protected:
-  void begin(size_t rounds) {
-    bytes_.assign(rounds * round_bytes, 0);
-    for (size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = char(i / round_bytes * 7 + i);
-    request_.count = bytes_.size();
-    giver_.emplace(threads_.team(0), request_, round_bytes, round_bytes);
-    reader_.emplace(threads_.team(1), request_, round_bytes, round_bytes);
+  void begin(size_t rounds, size_t round_bytes = 1024) {
+    request_.count = rounds * round_bytes;
+    round_bytes_ = round_bytes;
+    for (size_t i = bytes_.size(); i < request_.count; ++i) bytes_.push_back(char(i / 512 * 7 + i));
+    giver_.emplace(threads_.team(0), request_, round_bytes);
+    reader_.emplace(threads_.team(1), request_, round_bytes);
     giver_->drained_all();
   }
   void give(uint32_t i) {
     ASSERT_LT(giver_->kept_by(i), 0) << i;
     ASSERT_TRUE(giver_->stage(i, bytes_.data()).ok());
-    const auto place = giver_->place_of(0, i);
-    used_.insert({place.cell.round, place.at});
+    const auto place = giver_->place(i);
+    used_.insert({place.cell, place.at});
   }
   void read(uint32_t i) {
     const void* data;
     ASSERT_TRUE(reader_->is_filled(0, i));
     ASSERT_TRUE(reader_->get(0, i, reader_->range(i), &data).ok());
-    EXPECT_EQ(std::memcmp(data, &bytes_[i * round_bytes], round_bytes), 0) << i;
+    EXPECT_EQ(std::memcmp(data, &bytes_[i * round_bytes_], round_bytes_), 0) << i;
     reader_->drained(i);
   }
 
   TeamOfThreads threads_{2};
   Request request_;
+  size_t round_bytes_ = 0;
   std::vector<char> bytes_;
   std::optional<Rounds> giver_, reader_;
   std::set<std::pair<uint32_t, size_t>> used_;  // places
 };
 
-TEST_F(DeepRounds, StayInAsManyPlacesAsThereAreCellsWhilePeersKeepUp) {
-  for (int call = 0; call < 3; ++call) {
-    begin(30);
-    for (uint32_t i = 0; i < 30; ++i) {
-      give(i);
-      if (i >= 3) read(i - 3);
-    }
-    for (uint32_t i = 27; i < 30; ++i) read(i);
-  }
-  EXPECT_EQ(used_.size(), 4u);
-}
-
-TEST_F(DeepRounds, TakeAllPlacesWhenAPeerIsBehindAndComeBack) {
-  begin(40);
+TEST_F(Ring, GoesRoundAllOfIt) {
+  begin(20);
   for (uint32_t i = 0; i < 16; ++i) {
-    giver_->linger(i);  // for a moment, in vain
-    give(i);
-  }
-  EXPECT_EQ(used_.size(), 16u);
-  EXPECT_EQ(giver_->kept_by(16), 1);
-  for (uint32_t i = 0; i < 16; ++i) read(i);
-  used_.clear();
-  for (uint32_t i = 16; i < 40; ++i) {
     give(i);
     read(i);
   }
+  EXPECT_EQ(used_.size(), 16u);
+  for (uint32_t i = 16; i < 20; ++i) {
+    give(i);
+    read(i);
+  }
+  EXPECT_EQ(used_.size(), 16u);
+}
+
+TEST_F(Ring, HoldsWhatAPeerIsBehind) {
+  begin(40);
+  EXPECT_EQ(giver_->most_ahead(), 15u);
+  for (uint32_t i = 0; i < 16; ++i) give(i);
+  EXPECT_EQ(giver_->kept_by(16), 1);
+  read(0);
+  give(16);
+  EXPECT_EQ(giver_->kept_by(17), 1);
+}
+
+// Vectors whose rounds have all sizes, large ones that stay among them, and a reader that is as far behind as it may.
+TEST_F(Ring, OverwritesNothingThatIsStillRead) {
+  std::mt19937 random(3);
+  for (int call = 0; call < 1000; ++call) {
+    const size_t round_bytes = size_t(1) << (random() % 13), odd = random() % 2 ? round_bytes : round_bytes * 3 / 4;
+    begin(1 + random() % 30, std::max<size_t>(odd, 1));
+    uint32_t given = 0;
+    for (uint32_t done = 0; done < giver_->count(); ++done) {
+      while (given < giver_->count() && giver_->kept_by(given) < 0) give(given++);
+      ASSERT_LT(done, given);
+      read(done);
+    }
+  }
+}
+
+// A call's rounds may be in the cells while the next one's come behind them.
+TEST_F(Ring, TakesTheNextVectorBehindTheFormer) {
+  begin(6, 2048);
+  for (uint32_t i = 0; i < 6; ++i) give(i);
+  Rounds behind(threads_.team(0), request_, 1024);
+  EXPECT_LT(behind.kept_by(3), 0);
+  EXPECT_EQ(behind.kept_by(4), 1);
+  read(0);
+  EXPECT_LT(behind.kept_by(5), 0);
+  EXPECT_EQ(behind.kept_by(6), 1);
+}
+
+// Calls without end, each of one round, of which a reader has seen none: the oldest are remembered as one.
+TEST_F(Ring, RemembersWhatHasGoneRound) {
+  for (int call = 0; call < 200; ++call) {
+    begin(1, 64);
+    if (giver_->kept_by(0) >= 0) {
+      EXPECT_GE(call, 64);
+      threads_.team(1).mine().drained.value = giver_->number(0) - 1;
+    }
+    give(0);
+  }
+  EXPECT_GT(used_.size(), 64u);
+}
+
+TEST_F(Ring, HasNoRoomForLargeRounds) {
+  begin(5, 4096);
+  for (uint32_t i = 0; i < 4; ++i) give(i);
+  EXPECT_EQ(used_.size(), 4u);
+  for (const auto& place : used_) EXPECT_LT(place.first, Rounds::staying);
+  EXPECT_EQ(giver_->kept_by(4), 1);
+  read(0);
+  give(4);
   EXPECT_EQ(used_.size(), 4u);
 }
 
-// What lies otherwise is drained first.
-TEST_F(DeepRounds, BeginAnewAfterRoundsThatLayOtherwise) {
-  begin(20);
-  for (uint32_t i = 0; i < 20; ++i) {
-    give(i);
-    if (i < 19) read(i);
-  }
-  Rounds flat(threads_.team(0), request_), other(threads_.team(1), request_);
-  EXPECT_EQ(flat.kept_by(0), 1);
-  read(19);
-  EXPECT_LT(flat.kept_by(0), 0);
-  flat.drained_all();
-  other.drained_all();
-  begin(20);
-  used_.clear();
-  for (uint32_t i = 0; i < 16; ++i) give(i);
-  EXPECT_EQ(used_.size(), 16u);
-  for (uint32_t i = 0; i < 16; ++i) read(i);
+TEST_F(Ring, StayingRoundsWaitForWhatWasSwappedThere) {
+  for (int r : {0, 1}) threads_.team(r).rounds_swapped = threads_.team(r).rounds = 5;
+  begin(1, 4096);
+  EXPECT_EQ(giver_->kept_by(0), 1);
+  threads_.team(1).mine().drained.value = 5;
+  give(0);
+  read(0);
+}
+
+TEST_F(Ring, KeepsPiecesSideBySide) {
+  request_.count = 3000;
+  Rounds rounds(threads_.team(0), request_, 1000, 3);
+  std::set<size_t> places;
+  for (uint32_t i = 0; i < rounds.count(); ++i)
+    for (int piece = 0; piece < 3; ++piece) {
+      const auto place = rounds.place(i, piece);
+      EXPECT_LE(place.at + 1000, size_t(4096));
+      places.insert(place.cell * size_t(4096) + place.at);
+    }
+  ASSERT_EQ(places.size(), 9u);
+  for (auto place = places.begin(), next = std::next(place); next != places.end(); ++place, ++next)
+    EXPECT_GE(*next - *place, 1000u);
 }
 
 }  // namespace

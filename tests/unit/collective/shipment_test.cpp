@@ -419,6 +419,46 @@ TEST_F(Shipments, OfTwoRanksTryBothWays) {
   }
 }
 
+// Who gives to the root of a gather waits for nobody, whether sizes are known or not, as long as his cells hold what he gives.
+TEST_F(Shipments, GiversOfAGatherWaitForNobody) {
+  for (const Kind kind : {Kind::gather, Kind::gatherv})
+    for (const size_t size : {size_t(40), size_t(3000), size_t(7000)}) {
+      TeamOfThreads threads(3);
+      for (int call = 0; call < 3; ++call) {
+        Plan plan{kind, 3, 0, {}, std::vector<bool>(3, false)};
+        for (int from = 0; from < 3; ++from) plan.message.emplace_back(3, random_bytes(random_, size));
+        const Route route = kind == Kind::gather ? gather_route : gatherv_route;
+        Part early(plan, 2), root(plan, 0), late(plan, 1);
+        ASSERT_TRUE(ship_staged(threads.team(2), early.request(), route).ok());  // alone, in this thread
+        std::thread other([&] { ASSERT_TRUE(ship_staged(threads.team(1), late.request(), route).ok()); });
+        ASSERT_TRUE(ship_staged(threads.team(0), root.request(), route).ok());
+        other.join();
+        EXPECT_TRUE(root.right()) << name(kind) << ' ' << size;
+      }
+    }
+}
+
+// In place, of pieces whose sizes differ by a thousand: nobody may wait for a round that another cannot stage before he has read.
+TEST_F(Shipments, InPlaceOfVeryDifferentSizesComeToAnEnd) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const int ranks = 3 + int(seed % 6);
+    TeamOfThreads threads(ranks);
+    Plan plan{Kind::alltoallv, ranks, 0, {}, std::vector<bool>(size_t(ranks), true)};
+    for (int from = 0; from < ranks; ++from) {
+      plan.message.emplace_back();
+      for (int to = 0; to < ranks; ++to) {  // in place as much comes as goes
+        const size_t either = random_() % 3 ? random_() % 60 : 20'000 + random_() % 60'000;
+        plan.message.back().push_back(random_bytes(random_, to < from ? plan.message[size_t(to)][size_t(from)].size() : either));
+      }
+    }
+    threads.run([&](Team& team) {
+      Part part(plan, team.rank);
+      STRETTO_TRY(ship_staged(team, part.request(), alltoallv_route));
+      return part.right() ? Status::good() : invalid("wrong bytes", int(seed));
+    });
+  }
+}
+
 // A process number may be another's by the time that a late giver comes: nothing is written to who has died.
 TEST_F(Shipments, NothingIsHandedToTheDead) {
   constexpr size_t size = 40'000;
@@ -428,6 +468,7 @@ TEST_F(Shipments, NothingIsHandedToTheDead) {
   WaitHooks hooks;
   hooks.alive = [](void*, int) { return false; };
   threads.team(0).waiter = Waiter(WaitPolicy::oversubscribed(), hooks);
+  threads.team(0).handovers.settle(0);
   Bytes given(size, 1), room(size, 2);
   Handover taker(threads.team(1), Kind::bcast, 0, {room.data(), size});
   ASSERT_TRUE(taker.begin().ok());

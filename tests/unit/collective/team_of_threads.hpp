@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "collective/patterns/rounds.hpp"
 #include "collective/team.hpp"
 #include "transport/fault/fault.hpp"
 #include "transport/local/local.hpp"
@@ -33,7 +34,7 @@ class TeamOfThreads {
   TeamOfThreads(int size, const TeamOptions& options = {}) : size_(size) {
     board_ = static_cast<Board*>(aligned_alloc(cache_line, Board::bytes(size)));
     std::memset(static_cast<void*>(board_), 0, Board::bytes(size));
-    constexpr uint32_t cells = 4;
+    constexpr uint32_t cells = Rounds::staying + 4;  // half of them a ring
     stage_ = static_cast<char*>(aligned_alloc(cache_line, options.cell_bytes * cells * size_t(size)));
     presence_ = static_cast<PresenceBoard*>(aligned_alloc(cache_line, PresenceBoard::bytes(size)));
     std::memset(static_cast<void*>(presence_), 0, PresenceBoard::bytes(size));

@@ -85,7 +85,9 @@ TEST(Pace, NoBias) {
     std::bernoulli_distribution is_long(share);
     for (int i = 0; i < 4'000'000; ++i) tally.call(pace, is_long(random) ? 100'000 : 100 + random() % 300);
     EXPECT_NEAR(tally.ratio(), 1.0, 0.05) << share;
-    if (share < 0.002) EXPECT_LT(tally.timed, 1'000'000u);
+    if (share < 0.002) {
+      EXPECT_LT(tally.timed, 1'000'000u);
+    }
   }
 }
 
