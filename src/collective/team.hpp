@@ -111,7 +111,7 @@ class Team {
   // Of two ranks: pieces that one gives (patterns/handover.hpp), that both give (patterns/shipment_pair.cpp), and that are
   // reduced for one (reduce/adaptive.cpp).
   Trials<2> handovers;
-  Trials<3> swaps, reductions;
+  Trials<3> swaps[2], reductions;
 
   // How this rank stores to its cells (patterns/rounds.hpp). Nobody else needs to know.
   Trials<2> puts;

@@ -3,14 +3,16 @@
 // all do, and note the same times. Only blocking calls try: what runs beside others cannot be timed.
 //
 // A trial is a few calls the one way, then a few the next: each way needs its own memory in the caches, so only calls that follow
-// one another tell its time; the middle one of them counts. Then the fastest way is used, untimed, until the next trial: at first
-// soon, as memory that is used for the first time tells little, then after twice as many calls each time that nothing has
-// changed, and after the most where the difference is clear.
+// one another tell its time; the middle one of them counts. A way that is clearly slower than one before is left after two calls.
+// Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used for the first time tells
+// little, then after four times as many calls each time that it is still about as fast as any, and after the most where the
+// difference is clear.
 #pragma once
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace stretto::collective {
 
@@ -18,8 +20,10 @@ template <int ways>
 class Trials {
  public:
   struct Choice {
-    int way;     // 0 .. ways - 1
-    bool timed;  // the time is to be noted
+    int way;              // 0 .. ways - 1
+    bool timed;           // the time is to be noted
+    bool begins = false;  // the first call this way in a trial
+    float known = 0;      // of a timed call: the shortest time of a way in this trial so far, in ticks per byte; infinity: none
   };
 
   // `untried`: the way where nothing is known and the call cannot be timed.
@@ -30,7 +34,7 @@ class Trials {
       sizes.untimed -= !settled_;
       return {sizes.fastest, false};
     }
-    return {int(sizes.noted / calls_each), true};
+    return {sizes.way(), true, sizes.noted == 0, sizes.least};
   }
 
   // So far as is known; `untried` before anything is.
@@ -50,9 +54,17 @@ class Trials {
   // Of a call that was to be timed.
   void note(size_t bytes, int way, uint64_t ticks) {
     Sizes& sizes = of(bytes);
-    sizes.times[way][sizes.noted++ % calls_each] = float(ticks) / float(bytes);
-    if (sizes.noted == ways * calls_each) decide(sizes);
+    float* times = sizes.times;
+    times[sizes.noted++] = float(ticks) / float(bytes);
+    const float much = sizes.period == 0 ? clearly : about;
+    const bool hopeless = sizes.noted == 2 && *std::min_element(times, times + 2) > much * sizes.least;
+    if (sizes.noted < calls_each && !hopeless) return;
+    std::nth_element(times, times + sizes.noted / 2, times + sizes.noted);
+    settle_way(sizes, way, times[sizes.noted / 2]);
   }
+
+  // The way that is to be tried cannot be the fastest, as is known: it is left out of this trial.
+  void leave_out(size_t bytes, int way) { settle_way(of(bytes), way, std::numeric_limits<float>::infinity()); }
 
   // For good.
   void settle(int way) {
@@ -62,34 +74,48 @@ class Trials {
 
  private:
   static constexpr uint32_t calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
-  static constexpr int smallest = 13, classes = 13;  // up to 16 KiB, ..., from 32 MiB
+  static constexpr float clearly = 1.5, about = 1.25, better = 1.06;  // times as long
+  static constexpr int smallest = 13, classes = 13;                   // up to 16 KiB, ..., from 32 MiB
 
-  // Between two powers of two bytes.
+  // Between two powers of two bytes. Times are ticks per byte.
   struct Sizes {
-    int fastest = 0;
+    int fastest = 0, tried = 0;  // ways tried in this trial: the fastest of the one before, then those that follow it
     uint32_t noted = 0, missed = 0, untimed = 0;
-    uint32_t period = 0;            // calls between this trial and the next; 0: there was none yet
-    float times[ways][calls_each];  // ticks per byte in this trial
-    void forget() { noted = missed = 0; }
+    uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
+    float times[calls_each], usual[ways], least = std::numeric_limits<float>::infinity();
+    int way() const { return (fastest + tried) % ways; }
+    void forget() {
+      tried = 0;
+      noted = missed = 0;
+      least = std::numeric_limits<float>::infinity();
+    }
   };
 
   Sizes& of(size_t bytes) { return sizes_[std::clamp(int(std::bit_width(bytes)) - 1 - smallest, 0, classes - 1)]; }
 
-  // Where the one from before is confirmed, and clearly so, the next trial can wait.
+  static void settle_way(Sizes& sizes, int way, float usual) {
+    sizes.usual[way] = usual;
+    sizes.least = std::min(sizes.least, usual);
+    sizes.noted = 0;
+    if (++sizes.tried == ways) decide(sizes);
+  }
+
+  // Ways that are about as fast as one another take turns in being the fastest: that is no news.
   static void decide(Sizes& sizes) {
-    float usual[ways];
-    for (int way = 0; way < ways; ++way) {
-      float* times = sizes.times[way];
-      std::nth_element(times, times + calls_each / 2, times + calls_each);
-      usual[way] = times[calls_each / 2];
-    }
-    const float* least = std::min_element(usual, usual + ways);
-    const float most = *std::max_element(usual, usual + ways);
-    const bool confirmed = sizes.period > 0 && least == &usual[sizes.fastest];
-    sizes.fastest = int(least - usual);
-    sizes.period = confirmed ? std::min(2 * sizes.period, longest) : shortest;
-    sizes.untimed = confirmed && most > 2 * *least ? longest : sizes.period;
+    const float former = sizes.usual[sizes.fastest];
+    const bool confirmed = sizes.period > 0 && former <= about * sizes.least;
+    if (former > better * sizes.least) sizes.fastest = int(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
+    sizes.period = confirmed ? std::min(4 * sizes.period, longest) : shortest;
+    sizes.untimed = confirmed && next_to(sizes) > 2 * sizes.least ? longest : sizes.period;
     sizes.forget();
+  }
+
+  // Of the other ways' times the shortest.
+  static float next_to(const Sizes& sizes) {
+    float next = std::numeric_limits<float>::infinity();
+    for (int way = 0; way < ways; ++way)
+      if (way != sizes.fastest) next = std::min(next, sizes.usual[way]);
+    return next;
   }
 
   Sizes sizes_[classes];

@@ -7,6 +7,7 @@
 #include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
+#include "collective/patterns/staged.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -104,6 +105,7 @@ Status Handover::begin() {
 void Handover::consider() {
   choice_ = team_.handovers.choose(own_.bytes, !team_.waiter.is_beside(), copying);
   copies_ = choice_.timed || choice_.way == copying;
+  if (choice_.begins && choice_.way == staging) Rounds::warm_up(team_, true);
 }
 
 bool Handover::has_time() const {
@@ -167,7 +169,7 @@ uint32_t Handover::choose() {
 }
 
 Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
-  Handover handover(team, kind, giver, own);
+  Handover handover(team, kind, giver, own, team.store_of(own.bytes));
   STRETTO_TRY(handover.begin());
   STRETTO_TRY(handover.agree());
   return handover.move();
@@ -206,7 +208,7 @@ Status Handover::stage() {
   piece.root = giver_;
   piece.input = own_.data;
   piece.output = given_bytes() <= own_.bytes ? own_.data : nullptr;
-  return bcast_staged(team_, piece);
+  return broadcast_staged(team_, piece, store_);
 }
 
 bool Handover::copy_shares() {

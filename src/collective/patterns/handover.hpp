@@ -17,9 +17,16 @@ namespace stretto::collective {
 
 class Handover {
  public:
-  // `own`: what this rank gives, or the room for what it gets.
-  Handover(Team& team, Kind kind, int giver, const Piece& own)
-      : team_(team), kind_(kind), giver_(giver), gives_(team.rank == giver), other_(1 - team.rank), own_(own), exchange_(team) {}
+  // `own`: what this rank gives, or the room for what it gets. `store`: how that is stored if it comes through cells.
+  Handover(Team& team, Kind kind, int giver, const Piece& own, kernels::Store store)
+      : team_(team),
+        kind_(kind),
+        giver_(giver),
+        gives_(team.rank == giver),
+        other_(1 - team.rank),
+        own_(own),
+        store_(store),
+        exchange_(team) {}
 
   // The taker says where it is; the giver looks whether it has said so.
   Status begin();
@@ -56,6 +63,7 @@ class Handover {
   const bool gives_;
   const int other_;
   const Piece own_;
+  const kernels::Store store_;
   Exchange exchange_;
   Note *mine_ = nullptr, *theirs_ = nullptr;  // in the slots, until this one ends
   size_t posted_ = 0, their_bytes_ = 0;

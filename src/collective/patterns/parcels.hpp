@@ -27,7 +27,7 @@ inline Status compare_labels(uint64_t own, uint64_t theirs, int rank) {
 class Parcels {
  public:
   Parcels(const Team& team, const Request& request, Route route)
-      : Parcels(team, request, route, team.store_of(moved_bytes(request, route, team.size))) {}
+      : Parcels(team, request, route, team.store_of(buffer_bytes(request, route, team))) {}
   Parcels(const Team& team, const Request& request, Route route, kernels::Store store)
       : request_(request), route_(route), rank_(team.rank), size_(team.size), store_(store) {}
 
@@ -77,15 +77,19 @@ class Parcels {
     if (bytes > room(r).bytes) outcome_ = truncated("a message is longer than the room for it", r);
   }
 
+  kernels::Store store() const { return store_; }
+
   // Good, or that something was truncated.
   Status outcome() const { return outcome_; }
 
  private:
-  static size_t moved_bytes(const Request& request, Route route, int ranks) {
+  // Of what this rank gives and gets. The root of a scatter has as much for every rank as this one gets, which is as much again
+  // for each.
+  static size_t buffer_bytes(const Request& request, Route route, const Team& team) {
     size_t bytes = 0;
-    for (int r = 0; request.gives && r < (route.each ? ranks : 1); ++r) bytes += request.gives[r].bytes;
-    for (int r = 0; request.gets && r < ranks; ++r) bytes += request.gets[r].bytes;
-    return bytes;
+    for (int r = 0; request.gives && r < (route.each ? team.size : 1); ++r) bytes += request.gives[r].bytes;
+    for (int r = 0; request.gets && r < team.size; ++r) bytes += request.gets[r].bytes;
+    return route.ends == Ends::from_root && team.rank != request.root ? 2 * bytes : bytes;
   }
 
   const Request& request_;

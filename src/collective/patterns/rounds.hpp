@@ -59,7 +59,8 @@ class Rounds {
   // Bytes that a rank can stage of a long vector before anybody reads it.
   static size_t most_held(const Team& team) { return team.staged->cell_bytes() * (team.staged->cells() - staying); }
   // Of two ranks, before times are taken, which would tell little else: both see memory under the ring, and it is in a cache.
-  static void warm_up(Team& team);
+  // Once; `anew` where something else has been done for long.
+  static void warm_up(Team& team, bool anew = false);
 
   uint32_t count() const { return count_; }
   Range range(uint32_t i) const { return {i * elements_, std::min((i + 1) * elements_, total_)}; }
@@ -161,6 +162,7 @@ class Rounds {
  private:
   static constexpr size_t tried_from = 2 << 10;
   enum Way { cached, streamed };
+  static constexpr uint64_t worth = 3;  // as many times as long, since others then have to read from memory
 
   // Stores past the caches where that takes clearly less time by trial: of two last-level caches each may hold what stood there
   // before, and then stores that first fetch their lines take many times as long (Zen 4, 128 KiB: 50 us instead of 9).

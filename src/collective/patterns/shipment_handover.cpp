@@ -9,7 +9,7 @@ Status ship_handover(Team& team, const Request& request, Route route) {
   const int giver = route.ends == Ends::from_root ? request.root : 1 - request.root, other = 1 - team.rank;
   const bool gives = team.rank == giver;
   Parcels parcels(team, request, route);
-  Handover handover(team, request.kind, giver, gives ? parcels.given(other) : parcels.room(other));
+  Handover handover(team, request.kind, giver, gives ? parcels.given(other) : parcels.room(other), parcels.store());
   STRETTO_TRY(handover.begin());
   const bool early = handover.has_time();
   if (early) parcels.keep_own();

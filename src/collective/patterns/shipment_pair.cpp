@@ -56,14 +56,17 @@ class PairShipment {
   // Operations beside others cannot be timed.
   void choose(size_t bytes) {
     constexpr int swapped = 0, direct = 2;
-    choice_ = team_.swaps.choose(bytes, !team_.waiter.is_beside(), bytes >= untried_direct ? direct : swapped);
+    choice_ = trials().choose(bytes, !team_.waiter.is_beside(), bytes >= untried_direct ? direct : swapped);
     form_ = forms[choice_.way];
+    if (choice_.begins && form_ == Form::staged) Rounds::warm_up(team_, true);
   }
+  // Where one gives much more than the other, few lines come back with anything.
+  Trials<3>& trials() { return team_.swaps[std::max(given_.bytes, room_.bytes) >= 2 * std::min(given_.bytes, room_.bytes)]; }
 
   // What stands in cells has not been moved before the other has it.
   Status note_time(size_t bytes, uint64_t began) {
     if (form_ != Form::direct) STRETTO_TRY(team_.all_drained(team_.rounds));
-    team_.swaps.note(bytes, choice_.way, ticks() - began);
+    trials().note(bytes, choice_.way, ticks() - began);
     return Status::good();
   }
 

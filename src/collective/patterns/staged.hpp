@@ -20,4 +20,7 @@ Status slice_reduce(Team& team, const Request& request, Consumers consumers);
 // of an input: slice_reduce.
 Status pair_reduce(Team& team, const Request& request, Consumers consumers);
 
+// Bcast, staged (bcast/staged.cpp): how those who get it store it.
+Status broadcast_staged(Team& team, const Request& request, kernels::Store store);
+
 }  // namespace stretto::collective

@@ -35,7 +35,7 @@ Status reduce_adaptive(Team& team, const Request& request) {
   if (team.size != 2 || team.waiter.is_beside() || request.op == kernels::Op::user) return reduce_by(0, team, request);
   const auto choice = team.reductions.choose(request.bytes());
   if (!choice.timed) return reduce_by(choice.way, team, request);
-  Rounds::warm_up(team);
+  Rounds::warm_up(team, choice.begins);
   Stay own{ticks(), 0}, both[2];
   STRETTO_TRY(reduce_by(choice.way, team, request));
   own.left = ticks();

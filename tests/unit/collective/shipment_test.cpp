@@ -411,11 +411,11 @@ TEST_F(Shipments, OfTwoRanksTryBothWays) {
       directly += moved != 0;
       counts[0] = counts[1] = {};
     }
-    EXPECT_GE(directly, 10) << name(row.kind) << ": five calls of either size";
-    EXPECT_LE(directly, calls - 10) << name(row.kind);
+    EXPECT_GE(directly, 4) << name(row.kind) << ": two calls of either size, if it is slower";
+    EXPECT_LE(directly, calls - 4) << name(row.kind);
     Team& chooser = threads.team(swaps || scatters(row.kind) ? 0 : 1);
     for (const size_t size : {300'000, 700'000})
-      EXPECT_GE(swaps ? chooser.swaps.fastest(size, -1) : chooser.handovers.fastest(size, -1), 0) << "was tried in full";
+      EXPECT_GE(swaps ? chooser.swaps[0].fastest(size, -1) : chooser.handovers.fastest(size, -1), 0) << "was tried in full";
   }
 }
 
@@ -470,10 +470,10 @@ TEST_F(Shipments, NothingIsHandedToTheDead) {
   threads.team(0).waiter = Waiter(WaitPolicy::oversubscribed(), hooks);
   threads.team(0).handovers.settle(0);
   Bytes given(size, 1), room(size, 2);
-  Handover taker(threads.team(1), Kind::bcast, 0, {room.data(), size});
+  Handover taker(threads.team(1), Kind::bcast, 0, {room.data(), size}, kernels::Store::cached);
   ASSERT_TRUE(taker.begin().ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  Handover giver(threads.team(0), Kind::bcast, 0, {given.data(), size});
+  Handover giver(threads.team(0), Kind::bcast, 0, {given.data(), size}, kernels::Store::cached);
   ASSERT_TRUE(giver.begin().ok());
   EXPECT_EQ(giver.agree().code, Code::peer_lost);
   EXPECT_EQ(counts.given, 0u);
