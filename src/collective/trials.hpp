@@ -40,14 +40,14 @@ class Trials {
   // So far as is known; `untried` before anything is.
   int fastest(size_t bytes, int untried = 0) {
     const Sizes& sizes = of(bytes);
-    return sizes.period > 0 || settled_ ? sizes.fastest : untried;
+    return sizes.known || settled_ ? sizes.fastest : untried;
   }
 
   // A call that was to be timed could not be. Later ones make up for it, but not for ever: not every program lets calls be timed.
   void miss(size_t bytes) {
     Sizes& sizes = of(bytes);
-    if (sizes.period == 0 || ++sizes.missed < calls_missed) return;
-    sizes.untimed = sizes.period;
+    if (++sizes.missed < calls_missed) return;
+    sizes.untimed = sizes.wait_longer();
     sizes.forget();
   }
 
@@ -56,7 +56,7 @@ class Trials {
     Sizes& sizes = of(bytes);
     float* times = sizes.times;
     times[sizes.noted++] = float(ticks) / float(bytes);
-    const float much = sizes.period == 0 ? clearly : about;
+    const float much = sizes.known ? about : clearly;
     const bool hopeless = sizes.noted == 2 && *std::min_element(times, times + 2) > much * sizes.least;
     if (sizes.noted < calls_each && !hopeless) return;
     std::nth_element(times, times + sizes.noted / 2, times + sizes.noted);
@@ -82,8 +82,10 @@ class Trials {
     int fastest = 0, tried = 0;  // ways tried in this trial: the fastest of the one before, then those that follow it
     uint32_t noted = 0, missed = 0, untimed = 0;
     uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
+    bool known = false;   // one has come to its end
     float times[calls_each], usual[ways], least = std::numeric_limits<float>::infinity();
     int way() const { return (fastest + tried) % ways; }
+    uint32_t wait_longer() { return period = std::clamp(4 * period, shortest, longest); }
     void forget() {
       tried = 0;
       noted = missed = 0;
@@ -103,10 +105,11 @@ class Trials {
   // Ways that are about as fast as one another take turns in being the fastest: that is no news.
   static void decide(Sizes& sizes) {
     const float former = sizes.usual[sizes.fastest];
-    const bool confirmed = sizes.period > 0 && former <= about * sizes.least;
+    const bool confirmed = sizes.known && former <= about * sizes.least;
+    sizes.known = true;
     if (former > better * sizes.least) sizes.fastest = int(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
-    sizes.period = confirmed ? std::min(4 * sizes.period, longest) : shortest;
-    sizes.untimed = confirmed && next_to(sizes) > 2 * sizes.least ? longest : sizes.period;
+    sizes.untimed = confirmed ? sizes.wait_longer() : sizes.period = shortest;
+    if (confirmed && next_to(sizes) > 2 * sizes.least) sizes.untimed = longest;
     sizes.forget();
   }
 

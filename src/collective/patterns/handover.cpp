@@ -93,7 +93,6 @@ bool Handover::may_copy() const {
 
 Status Handover::begin() {
   static_assert(offsetof(Note, along) == Note::head && sizeof(Note) == slot_payload);
-  if (may_copy()) Rounds::warm_up(team_);
   if (!gives_) return write_note(0);
   if (may_copy()) consider();
   if (!copies_) return Status::good();
@@ -105,7 +104,6 @@ Status Handover::begin() {
 void Handover::consider() {
   choice_ = team_.handovers.choose(own_.bytes, !team_.waiter.is_beside(), copying);
   copies_ = choice_.timed || choice_.way == copying;
-  if (choice_.begins && choice_.way == staging) Rounds::warm_up(team_, true);
 }
 
 bool Handover::has_time() const {
@@ -159,13 +157,19 @@ Status Handover::meet() {
 // Of the giver.
 uint32_t Handover::choose() {
   if (own_.bytes > 0 && own_.bytes <= Note::most_along) return stands_here;
-  if (choice_.timed && theirs_ == nullptr) team_.handovers.miss(own_.bytes);
-  if (theirs_ == nullptr || !copies_ || bytes() < worth_bytes(team_)) return 0;
-  const transport::Window here = team_.direct->window(own_.data);
-  const uint32_t how =
-      (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
-  if (how != 0 && choice_.timed) began_ = ticks();
+  const uint32_t how = may_copy() && copies_ ? ways_to_copy() : 0;
+  if (choice_.timed && how == 0) team_.handovers.miss(own_.bytes);
+  if (how == 0) return 0;
+  if (choice_.begins) Rounds::warm_up(team_, choice_.way == staging);
+  if (choice_.timed) began_ = ticks();
   return choice_.way == copying ? how : 0;
+}
+
+// Of the giver: whoever of the two can reach the other's memory, if it is there and that pays.
+uint32_t Handover::ways_to_copy() const {
+  if (theirs_ == nullptr || bytes() < worth_bytes(team_)) return 0;
+  const transport::Window here = team_.direct->window(own_.data);
+  return (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
 }
 
 Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {

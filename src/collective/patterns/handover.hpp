@@ -50,6 +50,7 @@ class Handover {
   Status read_note();
   Status meet();
   uint32_t choose();
+  uint32_t ways_to_copy() const;
   size_t bytes() const { return std::min(own_.bytes, their_bytes_); }
   Status copy_together();
   Status stage();

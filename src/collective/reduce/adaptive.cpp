@@ -24,6 +24,8 @@ uint64_t common_time(const Stay& a, const Stay& b) {
   return std::max(a.left, b.left) - std::max(a.came, b.came);
 }
 
+constexpr int swapping = 1;  // stays in the first cells
+
 Status reduce_by(int way, Team& team, const Request& request) {
   constexpr Status (*ways[])(Team&, const Request&, Consumers) = {gather_reduce, pair_reduce, slice_reduce};
   return ways[way](team, request, Consumers::root);
@@ -35,7 +37,7 @@ Status reduce_adaptive(Team& team, const Request& request) {
   if (team.size != 2 || team.waiter.is_beside() || request.op == kernels::Op::user) return reduce_by(0, team, request);
   const auto choice = team.reductions.choose(request.bytes());
   if (!choice.timed) return reduce_by(choice.way, team, request);
-  Rounds::warm_up(team, choice.begins);
+  if (choice.begins && choice.way != swapping) Rounds::warm_up(team, true);
   Stay own{ticks(), 0}, both[2];
   STRETTO_TRY(reduce_by(choice.way, team, request));
   own.left = ticks();

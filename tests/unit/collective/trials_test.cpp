@@ -156,6 +156,20 @@ TEST(Trials, ThatCannotBeTimedEnd) {
   EXPECT_EQ(trials.fastest(size), 0);
 }
 
+// Nor are those for ever of which none has come to its end.
+TEST(Trials, ThatCanNeverBeTimedAreRare) {
+  Trials<2> trials;
+  int timed = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto choice = trials.choose(size, true, 1);
+    if (choice.timed) ++timed, trials.miss(size);
+  }
+  EXPECT_LE(timed, 30 * 16);
+  EXPECT_EQ(trials.fastest(size, 1), 1) << "nothing is known";
+  call(trials, 10'000, {1000, 2000});
+  EXPECT_EQ(trials.fastest(size, 1), 0);
+}
+
 TEST(Trials, WhatIsSettledIsNotTried) {
   Trials<2> trials;
   trials.settle(1);
