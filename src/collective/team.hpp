@@ -101,6 +101,7 @@ class Team {
   uint64_t rounds_swapped = 0;  // the newest whose lines have changed hands by swapping (patterns/shipment_pair.cpp)
   uint64_t swapped = 0;         // how many have
   bool ring_is_warm = false;
+  uint64_t parts = 0;  // of the ring that have been taken for a call
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;
@@ -134,6 +135,12 @@ class Team {
       if (!reached(known_drained_[r], number)) return r;
     }
     return -1;
+  }
+  // Numbers are compared as far as half of all there are: who long had nothing to tell or to look at does both now and then.
+  void tell_of_rounds() {
+    waiter.announce(mine().filled, rounds);
+    waiter.announce(mine().reduced, rounds);
+    for (int r = 0; r < size; ++r) known_drained_[r] = board(r).drained.value.load(std::memory_order_acquire);
   }
   void assume_reached(int r, uint64_t number) {
     known_done_[r] = known_drained_[r] = number;

@@ -184,11 +184,11 @@ uint64_t Communicator::settle_shared(std::atomic<uint64_t>& shared, uint64_t ans
   return shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel) ? answer : found;
 }
 
-// Rather cells with a smaller ring than none.
+// Rather cells with a smaller ring than none; the smallest where others will want some too.
 uint64_t Communicator::find_stage() {
   std::atomic<uint64_t>& shared = team_->shared().stage;
   uint64_t found = stage_unasked;
-  uint32_t ring = ring_cells(team_->size, job_->crowded() || job_->pool().is_half_used());
+  uint32_t ring = job_->pool().is_half_used() ? 1 : ring_cells(team_->size, job_->crowded());
   for (; found == stage_unasked && ring > 0; ring /= 2)
     found = take_shared(shared, stage_bytes(team_->size, staying + ring), false, staying + ring);
   return found == stage_unasked ? settle_shared(shared, stage_refused) : found;

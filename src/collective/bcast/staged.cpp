@@ -17,9 +17,9 @@ Status send(const Request& request, Rounds& rounds) {
 }
 
 Status receive(const Request& request, Rounds& rounds, kernels::Store store) {
-  if (request.output == nullptr) {  // takes part without wanting the message
+  if (request.output == nullptr) {  // takes part without wanting the message, and leaves its cells to whoever stores to them
     rounds.drained_all();
-    return Status::good();
+    return rounds.count() > 0 ? rounds.wait_filled(request.root, rounds.count() - 1) : Status::good();
   }
   for (uint32_t i = 0; i < rounds.count(); ++i) {
     Range range = rounds.range(i);

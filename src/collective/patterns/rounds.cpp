@@ -11,10 +11,12 @@ namespace {
 constexpr uint64_t page = 4 << 10;
 constexpr size_t own_page_from = 1 << 10;
 
+constexpr uint64_t parts_untold = 1 << 16;
+
 }  // namespace
 
 Rounds::Rounds(Team& team, size_t element, size_t total, size_t per_round, int pieces, size_t most)
-    : team_(team), element_(element), total_(total), grain_(line_grain(element)) {
+    : team_(team), element_(element), total_(total), grain_(line_grain(element)), pieces_(pieces) {
   cell_shift_ = std::countr_zero(team.staged->cell_bytes());
   cell_mask_ = team.staged->cell_bytes() - 1;
   if (per_round == 0 || per_round > most) per_round = most;
@@ -34,11 +36,27 @@ Rounds::Rounds(Team& team, const Request& request, size_t per_round, int pieces,
   team.rounds += count_;
   if (count_ == 0) return;
   if (goes_) {
-    begin_ = team.turns.next(total_ * element_ < own_page_from ? room_ : std::max(room_, page));
+    begin_ = team.turns.next(unit());
     team.turns.take({first_, begin_, room_, count_, 1});
   } else {
     stayed_before_ = team.rounds_stayed;
     team.rounds_stayed = team.rounds;
+  }
+}
+
+uint64_t Rounds::unit() const {
+  return total_ * element_ < own_page_from ? room_ : std::max(room_, page);
+}
+
+void Rounds::fetch_next() {
+  constexpr size_t most = 24 << 10;
+  const size_t bytes = piece_ * size_t(pieces_);
+  if (team_.fine_pieces || count_ * bytes > most || (goes_ && team_.puts.fastest(piece_) == streamed)) return;
+  const uint64_t next = goes_ ? team_.turns.next(unit()) : 0;
+  for (uint32_t i = 0; i < count_; ++i) {
+    const Place where = goes_ ? in_ring(next + i * room_) : place(count_ + i);
+    const void* lines = team_.staged->place(where, where.at, bytes);
+    if (lines != nullptr) prefetch_for_write(lines, bytes);
   }
 }
 
@@ -63,6 +81,7 @@ Status Rounds::put_as_tried(const Place& where, const void* data, size_t bytes) 
 }
 
 Rounds::Part Rounds::take_part(Team& team) {
+  if (++team.parts % parts_untold == 0) team.tell_of_rounds();
   const uint64_t bytes = part_bytes(team);
   const Part part{team.rounds + 1, team.turns.next(bytes)};
   team.turns.take({part.first, part.begin, bytes, 1, numbers_of_part});
@@ -88,14 +107,15 @@ uint64_t Rounds::tenant(uint32_t i) {
 
 void Rounds::warm_up(Team& team, bool anew) {
   if (team.ring_is_warm && !anew) return;
-  team.ring_is_warm = true;
   const size_t bytes = team.staged->cell_bytes();
   for (uint32_t c = staying; c < team.staged->cells(); ++c)
-    for (void* cell : {team.staged->place({c, 0}, 0, bytes), team.staged->place_in(1 - team.rank, {c, 0}, 0, bytes)}) {
+    for (const int r : {team.rank, 1 - team.rank}) {
+      void* cell = r == team.rank ? team.staged->place({c, 0}, 0, bytes) : team.staged->place_in(r, {c, 0}, 0, bytes);
       if (cell == nullptr) continue;
-      platform::populate_pages(cell, bytes);
+      if (r == team.rank || team.ring_is_warm) platform::populate_pages(cell, bytes);
       for (size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(static_cast<const char*>(cell) + at);
     }
+  team.ring_is_warm = true;
 }
 
 // Bytes of the ring before the next room.

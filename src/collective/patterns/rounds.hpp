@@ -58,8 +58,8 @@ class Rounds {
 
   // Bytes that a rank can stage of a long vector before anybody reads it.
   static size_t most_held(const Team& team) { return team.staged->cell_bytes() * (team.staged->cells() - staying); }
-  // Of two ranks, before times are taken, which would tell little else: both see memory under the ring, and it is in a cache.
-  // Once; `anew` where something else has been done for long.
+  // Of two ranks, before times are taken, which would tell little else: each sees memory under its ring, and it is in a cache.
+  // Once; `anew`, where something else has been done for long, it sees that under the other's too, who has put it there.
   static void warm_up(Team& team, bool anew = false);
 
   uint32_t count() const { return count_; }
@@ -81,8 +81,8 @@ class Rounds {
     operator transport::Cell() const { return {cell, 0}; }
   };
   Place place(uint32_t i, int piece = 0) const {
-    const uint64_t position = (goes_ ? begin(i) & (ring_ - 1) : 0) + uint64_t(piece) * piece_;
-    return {goes_ ? uint32_t(position >> cell_shift_) + staying : uint32_t(number(i)) % staying, position & cell_mask_};
+    const uint64_t before = uint64_t(piece) * piece_;
+    return goes_ ? in_ring(begin(i) + before) : Place{uint32_t(number(i)) % staying, before};
   }
   // Where a part of the vector is, which lies in round i.
   Place place(uint32_t i, const Range& part) const {
@@ -102,7 +102,7 @@ class Rounds {
     return put_at(place(i, part), static_cast<const char*>(vector) + at(part), bytes(part));
   }
   Status put_at(const Place& where, const void* data, size_t bytes) {
-    if (bytes >= tried_from) return put_as_tried(where, data, bytes);
+    if (goes_ && bytes >= tried_from) return put_as_tried(where, data, bytes);
     return bytes > 0 ? team_.staged->put(where, where.at, data, bytes) : Status::good();
   }
 
@@ -137,16 +137,7 @@ class Rounds {
   // At the end of a rank that stages little: fetches the lines of as many rounds more, while there is time. Programs repeat
   // themselves, so the next vector will be as long as this one. AMD's CPUs get them sooner when they are stored to (Zen 5, bcast
   // of 16 KiB: 0.54 us instead of 0.84).
-  void fetch_next() {
-    constexpr size_t most = 24 << 10;
-    if (total_ * element_ > most || team_.puts.fastest(piece_) == streamed) return;
-    for (uint32_t i = 0; i < count_; ++i) {
-      const size_t bytes = range(i).size() * element_;
-      const Place where = place(count_ + i);
-      const void* next = team_.staged->place(where, where.at, bytes);
-      if (next != nullptr) prefetch_for_write(next, bytes);
-    }
-  }
+  void fetch_next();
 
   // Of ranks that stage and drain in turn, and so stage at most `lag` rounds before they drain the first: that one has filled a
   // round says what it has drained.
@@ -168,13 +159,20 @@ class Rounds {
   // before, and then stores that first fetch their lines take many times as long (Zen 4, 128 KiB: 50 us instead of 9).
   Status put_as_tried(const Place& where, const void* data, size_t bytes);
 
-  static constexpr uint64_t numbers_of_part = uint64_t(1) << 24;  // no rank has more rounds
+  // No rank has more rounds. (Those who sleep compare lower halves: these must change.)
+  static constexpr uint64_t numbers_of_part = (uint64_t(1) << 32) + 64;
 
   static size_t part_bytes(const Team& team) { return most_held(team) / 2; }
   // What both kinds have in common; no room is larger than `most`.
   Rounds(Team& team, size_t element, size_t total, size_t per_round, int pieces, size_t most);
 
   uint64_t begin(uint32_t i) const { return begin_ + (i & turn_) * room_; }  // in bytes of the ring, counted on from turn to turn
+
+  Place in_ring(uint64_t position) const {
+    position &= ring_ - 1;
+    return {uint32_t(position >> cell_shift_) + staying, position & cell_mask_};
+  }
+  uint64_t unit() const;  // a vector begins at a multiple of it
 
   // The newest round that must be drained before round i is filled: it stood there a turn ago.
   uint64_t tenant(uint32_t i);
@@ -185,6 +183,7 @@ class Rounds {
   uint32_t count_;
   int cell_shift_;
   size_t cell_mask_;
+  int pieces_;
   uint64_t piece_, room_, ring_;
   uint64_t first_ = 0, numbers_ = 0, begin_ = 0;
   uint32_t turn_ = UINT32_MAX;  // after so many rounds and one a rank's own begin anew

@@ -127,6 +127,32 @@ TEST_F(Ring, StayingRoundsWaitForWhatWasSwappedThere) {
   read(0);
 }
 
+// A vector of any length has numbers of its own, and who sleeps for one of them tells it from the former call's.
+TEST(Parts, HaveNumbersForEveryRound) {
+  TeamOfThreads threads(1);
+  Team& team = threads.team(0);
+  const auto part = Rounds::take_part(team);
+  const Rounds rounds(team, part, size_t(100) << 30, cache_line, 1);
+  EXPECT_GT(rounds.count(), 1u << 30);
+  EXPECT_LE(rounds.number(rounds.count() - 1), team.rounds);
+  EXPECT_NE(uint32_t(team.rounds), uint32_t(part.first - 1));
+}
+
+// Numbers are compared as far as half of them: ranks that never stage, or never look, must not fall behind by more.
+TEST(Parts, AreToldOfNowAndThen) {
+  TeamOfThreads threads(2);
+  Team& team = threads.team(0);
+  for (int call = 0; call < 200'000; ++call) {
+    Rounds::take_part(team);
+    threads.team(1).mine().drained.value = team.rounds;
+  }
+  const uint64_t behind = uint64_t(1) << 49;
+  EXPECT_GT(team.rounds, behind);
+  for (const Signal* signal : {&team.mine().filled, &team.mine().reduced}) EXPECT_LT(team.rounds - signal->value, behind);
+  threads.team(1).mine().drained.value = 0;  // what it was seen to have drained counts
+  EXPECT_LT(team.not_drained(team.rounds - behind), 0);
+}
+
 TEST_F(Ring, KeepsPiecesSideBySide) {
   request_.count = 3000;
   Rounds rounds(threads_.team(0), request_, 1000, 3);
