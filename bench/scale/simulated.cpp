@@ -84,7 +84,7 @@ class Rank {
     MPI_Comm_split(MPI_COMM_WORLD, place.local, rank_, &rail);
     MPI_Comm_dup(MPI_COMM_WORLD, &all);
     links_ = shim::make_links(rail, all);
-    cluster_ = std::make_unique<Cluster>(std::move(place), links_.get(), in_node, this);
+    cluster_ = std::make_unique<Cluster>(std::move(place), links_.get(), in_node, this, nullptr);
     MPI_Op_create(add_floats, 1, &operands_.op);
     operands_.type = MPI_FLOAT;
   }

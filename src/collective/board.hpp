@@ -52,6 +52,7 @@ struct RankBoard {
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
+  alignas(cache_line) std::atomic<uint64_t> came{0};  // collectives over nodes, of those of which that is asked
   ArrivalTimes arrivals;
   Slot even_meeting;
   Slot slots[slot_ring];
@@ -59,7 +60,7 @@ struct RankBoard {
 
   Slot& meeting(uint64_t number) { return number % 2 ? odd_meeting : even_meeting; }
 };
-static_assert(sizeof(RankBoard) == 6 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
+static_assert(sizeof(RankBoard) == 7 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset

@@ -343,6 +343,8 @@ const char* default_rules() {
          "allgatherv nodes=2.. bytes=128K..  leaders\n"
          "allgatherv nodes=2.. ranks=8..   leaders\n"
          "allgatherv nodes=2.. bytes=16K..  leader\n"
+         "alltoall   nodes=2..4 ranks=16.. bytes=..4K  leaders\n"
+         "alltoall   nodes=2..4 ranks=24.. bytes=..6K  leaders\n"
          "gather     nodes=2.. bytes=16K..  leader\n"
          "gather     nodes=2.. ranks=8..   leader\n"
          "scatter    nodes=2 bytes=1M..    mpi\n"

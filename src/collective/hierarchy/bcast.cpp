@@ -1,6 +1,7 @@
 // Bcast over nodes. leader: the root sends the message to one rank of each other node by MPI's bcast, and these give it to their
 // node. pipelined: the same slice by slice, several slices on their way while others are given out. A root whose local number
-// not every node has hands the message to its node first, whose first rank then sends. Each byte enters a node once.
+// not every node has hands the message to its node first, whose first rank then sends. Each byte enters a node once. Where some
+// rank of a node has not come, its carrier takes (or sends) the whole message first: a late rank keeps no link idle.
 #include "collective/hierarchy/rows.hpp"
 
 namespace stretto::collective {
@@ -20,14 +21,17 @@ class ClusterBcast {
         root_node_(place_.node_of[request.root]),
         handed_over_(place_.local_of[request.root] != rail_) {}
 
-  // `ahead`: pieces on their way at once.
-  Status run(size_t piece, uint32_t ahead) {
+  Status run(size_t piece) {
     piece_ = piece;
     count_ = uint32_t((request_.bytes() + piece - 1) / piece);
-    for (uint32_t i = 0; i < count_ + ahead; ++i) {
-      if (i < count_) STRETTO_TRY(send(i));
-      if (i >= ahead) STRETTO_TRY(give_out(i - ahead));
-    }
+    cluster_.come();
+    for (uint32_t sent = 0, arrived = 0, given = 0; given < count_;)
+      if (sent < count_ && sent < arrived + Links::slots)
+        STRETTO_TRY(send(sent++));
+      else if (arrived < count_ && (arrived == given || !cluster_.node_is_here()))
+        STRETTO_TRY(finish(arrived++));
+      else
+        STRETTO_TRY(give_out(given++));
     return Status::good();
   }
 
@@ -50,8 +54,11 @@ class ClusterBcast {
     return cluster_.links->start_bcast(data_ + i * piece_, bytes(i), root_node_, int(i % Links::slots));
   }
 
+  Status finish(uint32_t i) {
+    return place_.leads(rail_) ? cluster_.links->finish(int(i % Links::slots)) : Status::good();
+  }
+
   Status give_out(uint32_t i) {
-    if (place_.leads(rail_)) STRETTO_TRY(cluster_.links->finish(int(i % Links::slots)));
     return here() && handed_over_ ? Status::good() : in_node(i, rail_);
   }
 
@@ -68,11 +75,11 @@ class ClusterBcast {
 }  // namespace
 
 Status bcast_leader(Cluster& cluster, const Request& request) {
-  return ClusterBcast(cluster, request).run(one_call, 0);
+  return ClusterBcast(cluster, request).run(one_call);
 }
 
 Status bcast_pipelined(Cluster& cluster, const Request& request) {
-  return ClusterBcast(cluster, request).run(piece_bytes, Links::slots - 1);
+  return ClusterBcast(cluster, request).run(piece_bytes);
 }
 
 }  // namespace stretto::collective

@@ -1,5 +1,6 @@
 // Bcast, chain: the message travels slice by slice from the root's node along a chain of all nodes (chain.hpp). A carrier passes
-// a slice on, then gives it to its node, while later ones come in. m bytes leave each node but the last, which sends nothing.
+// a slice on, then gives it to its node, while later ones come in; where some rank of its node has not come, it passes on all that
+// comes first. m bytes leave each node but the last, which sends nothing.
 #include "collective/hierarchy/chain.hpp"
 #include "collective/hierarchy/rows.hpp"
 
@@ -18,10 +19,12 @@ class BcastAlongChain {
 
   Status run() {
     for (uint32_t i = 0; i < Chain::window; ++i) STRETTO_TRY(expect(i));
-    for (uint32_t i = 0; i < count_; ++i) {
-      if (chain_.carries()) STRETTO_TRY(pass_on(i));
-      STRETTO_TRY(give_out(i));
-    }
+    cluster_.come();
+    for (uint32_t passed = 0, given = 0; given < count_;)
+      if (chain_.carries() && passed < count_ && (passed == given || !cluster_.node_is_here()))
+        STRETTO_TRY(pass_on(passed++));
+      else
+        STRETTO_TRY(give_out(given++));
     return chain_.all_sent();
   }
 

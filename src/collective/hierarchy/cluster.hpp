@@ -92,8 +92,9 @@ class Cluster {
   // in_node: runs a request on the ranks of this node, in which root is a local number. It never declines.
   using InNode = Status (*)(void* context, const Request& request);
 
-  Cluster(Placement where, Links* between, InNode in_node, void* context)
-      : place(std::move(where)), links(between), in_node_(in_node), context_(context) {
+  // boards: of this node's ranks; null: nobody ever comes late there.
+  Cluster(Placement where, Links* between, InNode in_node, void* context, RankBoard* boards)
+      : place(std::move(where)), links(between), in_node_(in_node), context_(context), boards_(boards) {
     size_t n = size_t(place.nodes);
     inputs_.reset(new (std::nothrow) const void*[n]);
     numbers_.reset(new (std::nothrow) int[Links::slots * 5 * n]);
@@ -116,6 +117,16 @@ class Cluster {
   // Pieces moved inside the node: `count` as the request's, `root` a local number.
   Status ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets);
 
+  // A collective that is told where its ranks have come to, the same on all ranks: this one has; whether its node's others have.
+  void come() {
+    if (boards_ != nullptr) boards_[place.local].came.store(++came_, std::memory_order_relaxed);
+  }
+  bool node_is_here() const {
+    for (int l = 0; boards_ != nullptr && l < place.local_size; ++l)
+      if (!reached(boards_[l].came.load(std::memory_order_relaxed), came_)) return false;
+    return true;
+  }
+
   const void** inputs() { return inputs_.get(); }  // room for one pointer per node
   int* numbers(int slot, int i) {
     return &numbers_[(slot * 5 + i) * place.nodes];
@@ -127,6 +138,8 @@ class Cluster {
  private:
   InNode in_node_;
   void* context_;
+  RankBoard* boards_;
+  uint64_t came_ = 0;
   std::unique_ptr<const void*[]> inputs_;
   std::unique_ptr<int[]> numbers_;
   std::unique_ptr<char[]> room_, vector_;

@@ -287,7 +287,7 @@ class ClusterOfThreads {
       RailOfThreads* rail = place.local < place.rails ? rails_[size_t(place.local)].get() : nullptr;
       auto links = std::make_unique<LinksOfThreads>(rail, place, mail_);
       Team& team = nodes_[size_t(place.node)]->team(place.local);
-      clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team));
+      clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team, &team.board(0)));
       links_.push_back(std::move(links));
       EXPECT_TRUE(clusters_.back()->usable());
     }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <set>
 #include <string>
@@ -177,6 +178,34 @@ std::vector<int> rows() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryClusterAlgorithm, ::testing::ValuesIn(rows()), title);
+
+// Whoever comes late holds up nobody on other nodes, be the message longer than all cells.
+TEST(ClusterBcast, OfALateRankReachesOtherNodes) {
+  constexpr size_t bytes = 1'600'000;
+  for (const ClusterAlgorithm& row : cluster_algorithms)
+    for (const int late : {1, 3}) {  // on the root's node, and on the next
+      if (row.kind != Kind::bcast) continue;
+      ClusterOfThreads ranks({0, 0, 1, 1, 2, 2});
+      std::atomic<int> done{0};
+      bool held_up = false;
+      ranks.run([&](Cluster& cluster) {
+        const int rank = cluster.place.rank;
+        std::vector<unsigned char> data(bytes, rank == 0 ? 7 : 0);
+        for (int looks = 0; rank == late && done < 2 && !held_up; ++looks) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          held_up = looks > 20'000;
+        }
+        Request request;
+        request.kind = Kind::bcast;
+        request.count = bytes;
+        request.input = request.output = data.data();
+        STRETTO_TRY(row.run(cluster, request));
+        done += rank >= 4;
+        return data == std::vector<unsigned char>(bytes, 7) ? Status::good() : invalid("wrong bytes", rank);
+      });
+      EXPECT_FALSE(held_up) << row.name << ", rank " << late;
+    }
+}
 
 TEST(ClusterAlgorithms, HaveDistinctNamesPerKind) {
   std::set<std::string> seen;

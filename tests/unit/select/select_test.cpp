@@ -181,6 +181,21 @@ TEST(Rules, DefaultsCoverNodes) {
   }
 }
 
+// Where MPI libraries send each block several times.
+TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
+  Rules rules = rules_of(default_rules());
+  auto ask = [&](uint64_t bytes, int ranks, int nodes) {
+    Facts facts{Kind::alltoall, bytes, ranks, false, Travel::by_rules};
+    facts.nodes = nodes;
+    return choose(rules, facts).algorithm < 0 ? "mpi" : collective::name_of_row(choose(rules, facts).algorithm);
+  };
+  EXPECT_STREQ(ask(4096, 16, 4), "leaders");
+  EXPECT_STREQ(ask(6144, 24, 2), "leaders");
+  EXPECT_STREQ(ask(8192, 16, 4), "mpi");
+  EXPECT_STREQ(ask(64, 8, 4), "mpi");
+  EXPECT_STREQ(ask(64, 16, 8), "mpi");
+}
+
 // So that a large vector leaves each node once.
 TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
   Rules rules = rules_of(default_rules());
