@@ -181,7 +181,9 @@ Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
 
 Status Handover::move() {
   const uint32_t how = (gives_ ? mine_ : theirs_)->how;
-  if ((how & (giver_copies | taker_copies)) != 0) return noted(copy_together());
+  const bool copies = (how & (giver_copies | taker_copies)) != 0;
+  if (copies && !gives_) Rounds::warm_up(team_);  // the giver may want to try what it takes otherwise
+  if (copies) return noted(copy_together());
   if (how == stands_here && !gives_ && bytes() > 0) kernels::copy(own_.data, theirs_->along, bytes());
   const Status staged = how == stands_here ? Status::good() : stage();
   exchange_.finish();

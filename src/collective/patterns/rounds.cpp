@@ -106,16 +106,17 @@ uint64_t Rounds::tenant(uint32_t i) {
 }
 
 void Rounds::warm_up(Team& team, bool anew) {
-  if (team.ring_is_warm && !anew) return;
+  enum : uint8_t { cold, own_warm, both_warm };
+  if (team.rings_warm == both_warm && !anew) return;
   const size_t bytes = team.staged->cell_bytes();
   for (uint32_t c = staying; c < team.staged->cells(); ++c)
     for (const int r : {team.rank, 1 - team.rank}) {
       void* cell = r == team.rank ? team.staged->place({c, 0}, 0, bytes) : team.staged->place_in(r, {c, 0}, 0, bytes);
       if (cell == nullptr) continue;
-      if (r == team.rank || team.ring_is_warm) platform::populate_pages(cell, bytes);
+      if (team.rings_warm == (r == team.rank ? cold : own_warm)) platform::populate_pages(cell, bytes);
       for (size_t at = 0; at < bytes; at += cache_line) __builtin_prefetch(static_cast<const char*>(cell) + at);
     }
-  team.ring_is_warm = true;
+  team.rings_warm = team.rings_warm == cold ? own_warm : both_warm;
 }
 
 // Bytes of the ring before the next room.

@@ -58,8 +58,9 @@ class Rounds {
 
   // Bytes that a rank can stage of a long vector before anybody reads it.
   static size_t most_held(const Team& team) { return team.staged->cell_bytes() * (team.staged->cells() - staying); }
-  // Of two ranks, before times are taken, which would tell little else: each sees memory under its ring, and it is in a cache.
-  // Once; `anew`, where something else has been done for long, it sees that under the other's too, who has put it there.
+  // Of two ranks, before times are taken, which would tell little else: there is memory under their rings, and it is in a cache.
+  // Each sees to its own the first time, and the second time, when the other has, to its view of the other's. Then no more but
+  // `anew`, where something else has been done for long.
   static void warm_up(Team& team, bool anew = false);
 
   uint32_t count() const { return count_; }
