@@ -52,7 +52,8 @@ struct RankBoard {
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
-  alignas(cache_line) std::atomic<uint64_t> came{0};  // collectives over nodes, of those of which that is asked
+  // Collectives over nodes that this rank has come to, of those that look for it.
+  alignas(cache_line) std::atomic<uint64_t> came{0};
   ArrivalTimes arrivals;
   Slot even_meeting;
   Slot slots[slot_ring];

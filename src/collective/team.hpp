@@ -100,8 +100,8 @@ class Team {
   uint64_t rounds_stayed = 0;   // the newest that did not
   uint64_t rounds_swapped = 0;  // the newest whose lines have changed hands by swapping (patterns/shipment_pair.cpp)
   uint64_t swapped = 0;         // how many have
-  uint8_t rings_warm = 0;  // Rounds::warm_up()
-  uint64_t parts = 0;  // of the ring that have been taken for a call
+  uint8_t rings_warm = 0;       // Rounds::warm_up()
+  uint64_t parts = 0;           // of the ring that have been taken for a call
 
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;

@@ -54,13 +54,9 @@ class ClusterBcast {
     return cluster_.links->start_bcast(data_ + i * piece_, bytes(i), root_node_, int(i % Links::slots));
   }
 
-  Status finish(uint32_t i) {
-    return place_.leads(rail_) ? cluster_.links->finish(int(i % Links::slots)) : Status::good();
-  }
+  Status finish(uint32_t i) { return place_.leads(rail_) ? cluster_.links->finish(int(i % Links::slots)) : Status::good(); }
 
-  Status give_out(uint32_t i) {
-    return here() && handed_over_ ? Status::good() : in_node(i, rail_);
-  }
+  Status give_out(uint32_t i) { return here() && handed_over_ ? Status::good() : in_node(i, rail_); }
 
   Cluster& cluster_;
   const Placement& place_;

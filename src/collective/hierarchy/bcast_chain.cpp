@@ -1,6 +1,6 @@
 // Bcast, chain: the message travels slice by slice from the root's node along a chain of all nodes (chain.hpp). A carrier passes
-// a slice on, then gives it to its node, while later ones come in; where some rank of its node has not come, it passes on all that
-// comes first. m bytes leave each node but the last, which sends nothing.
+// a slice on, then gives it to its node, while later ones come in; where some rank of its node has not come, it passes on all
+// that comes first. m bytes leave each node but the last, which sends nothing.
 #include "collective/hierarchy/chain.hpp"
 #include "collective/hierarchy/rows.hpp"
 
