@@ -19,9 +19,6 @@ size_t head_bytes(int sizes) {
 // where every round through cells costs turns of the cores.
 constexpr size_t direct_from = 768 << 10;
 
-// With the first of a rank's sizes: it sends from where it receives.
-constexpr uint64_t in_place_mark = uint64_t(1) << 63;
-
 bool rides_along(size_t bytes, int sizes) {
   return bytes + head_bytes(sizes) <= slot_payload;
 }
@@ -108,10 +105,10 @@ class StagedShipment {
 
   // The rounds: where all know the load of all, they are alike.
   void plan() {
-    in_place_ = parcels_.overwrites();
     if (!alike_) part_ = Rounds::take_part(team_);
     rounds_.emplace(alike_ ? rounds_of_all() : rounds_of_one(load_));
     to_stage_ = rides_ || !parcels_.gives_any() ? 0 : own().count();
+    in_place_ = parcels_.overwrites();
     for (int k = 1; k < team_.size; ++k) {
       const int r = (team_.rank + k) % team_.size;
       if (!parcels_.gets_from(r)) continue;
@@ -144,12 +141,12 @@ class StagedShipment {
     lengths.count = load_.longest;
     return Rounds(team_, lengths, slice_of(load_.longest, load_.pieces, team_.staged->cell_bytes()), load_.pieces);
   }
-  // In place, which all are or none, slices are as long on all ranks: none could go on that has to stage two of its own before
-  // it may read one of another's.
+  // Where everybody gives, slices are as long on all ranks: in place nobody could go on who has to stage two of his own before he
+  // may read one of another's.
   Rounds rounds_of_one(const Load& load) const {
     const size_t most = Rounds::most_in_part(team_);
-    const size_t slice =
-        in_place_ ? slice_of(most, std::max(team_.size - 1, 1), most) : slice_of(load.longest, load.pieces, most);
+    const bool all_give = route_.ends == Ends::all;
+    const size_t slice = all_give ? slice_of(most, std::max(team_.size - 1, 1), most) : slice_of(load.longest, load.pieces, most);
     return Rounds(team_, part_, load.longest, slice, load.pieces);
   }
   void count_rounds(int r) {
@@ -183,8 +180,8 @@ class StagedShipment {
     char* data = size + size_t(sizes()) * sizeof(uint64_t);
     for (int i = 0; i < sizes(); ++i, size += sizeof(uint64_t)) {
       const Piece piece = listed(i);
-      const uint64_t bytes = piece.bytes, marked = bytes | (i == 0 && in_place_ ? in_place_mark : 0);
-      memcpy(size, &marked, sizeof marked);
+      const uint64_t bytes = piece.bytes;
+      memcpy(size, &bytes, sizeof bytes);
       if (!rides_ || bytes == 0) continue;
       memcpy(data, piece.data, bytes);
       data += bytes;
@@ -206,24 +203,21 @@ class StagedShipment {
     STRETTO_TRY(exchange_.read(r, &payload));
     memcpy(&label, payload, sizeof label);
     STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, r));
-    if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label));
+    if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label)), Status::good();
     const bool as_expected = bytes_of(label) == source(r).bytes;
     return as_expected ? Status::good() : disagreed("ranks disagree about the size of a message", r);
   }
 
   // From the sizes of rank r's pieces: where in its cells this rank's piece is, or where beside the sizes.
-  Status read_sizes(int r, const char* payload, size_t total) {
+  void read_sizes(int r, const char* payload, size_t total) {
     const int mine = route_.each ? team_.rank : 0;
     const bool all_along = rides_along(total, sizes());
     Source& s = source(r);
     Load load{0, 0};
     size_t before = 0;
-    bool in_place = false;
     for (int i = 0; i < sizes(); ++i) {
       uint64_t bytes;
       memcpy(&bytes, payload + head_bytes(i), sizeof bytes);
-      in_place |= (bytes & in_place_mark) != 0;
-      bytes &= ~in_place_mark;
       if (i == mine && parcels_.gets_from(r)) s.bytes = bytes, s.position = load.pieces;
       if (i < mine) before += bytes;
       load.longest = std::max<size_t>(load.longest, bytes);
@@ -234,11 +228,9 @@ class StagedShipment {
     } else if (alike_) {
       load_.add(load);
     } else if (s.bytes > 0) {
-      if (in_place != in_place_) return disagreed("some ranks are in place, others not", r);
       s.own.emplace(rounds_of_one(load));
       count_rounds(r);
     }
-    return Status::good();
   }
 
   // Last, as what stands there may still have to be sent.

@@ -439,31 +439,6 @@ TEST_F(Shipments, GiversOfAGatherWaitForNobody) {
     }
 }
 
-// Who gives to few of many ranks needs no more rounds than if they were all there are.
-TEST_F(Shipments, OfFewPiecesAmongManyRanksTakeFewRounds) {
-  constexpr int ranks = 8;
-  constexpr size_t size = 6000;
-  TeamOptions options;
-  options.cell_bytes = 64 << 10;
-  TeamOfThreads threads(ranks, options);
-  Plan plan{Kind::alltoallv, ranks, 0, {}, std::vector<bool>(ranks, false)};
-  for (int from = 0; from < ranks; ++from) {
-    plan.message.emplace_back();
-    for (int to = 0; to < ranks; ++to) plan.message.back().push_back(random_bytes(random_, to == (from + 1) % ranks ? size : 0));
-  }
-  const uint64_t first = threads.team(0).rounds + 1;
-  threads.run([&](Team& team) {
-    Part part(plan, team.rank);
-    STRETTO_TRY(ship_staged(team, part.request(), alltoallv_route));
-    return part.right() ? Status::good() : invalid("wrong bytes");
-  });
-  for (int r = 0; r < ranks; ++r) {
-    const uint64_t rounds = threads.team(r).mine().filled.value - first + 1;
-    EXPECT_GE(rounds, 1u);
-    EXPECT_LE(rounds, 3u);
-  }
-}
-
 // Who takes part in a handover without wanting the message leaves only once its giver has stored to cells what it has to: lines
 // may change hands there in the next call.
 TEST_F(Shipments, WhoWantsNothingWaitsForTheGiver) {
@@ -505,17 +480,6 @@ TEST_F(Shipments, InPlaceOfVeryDifferentSizesComeToAnEnd) {
       return part.right() ? Status::good() : invalid("wrong bytes", int(seed));
     });
   }
-}
-
-TEST_F(Shipments, ThatOneRankAloneDoesInPlaceAreNoticed) {
-  TeamOfThreads threads(2);
-  Plan plan{Kind::alltoallv, 2, 0, {}, {true, false}};
-  for (int from = 0; from < 2; ++from) plan.message.emplace_back(2, random_bytes(random_, 3000));
-  threads.run([&](Team& team) {
-    Part part(plan, team.rank);
-    const Status status = ship_staged(team, part.request(), alltoallv_route);
-    return status.code == Code::disagreed ? Status::good() : invalid("not noticed", int(status.code));
-  });
 }
 
 // A process number may be another's by the time that a late giver comes: nothing is written to who has died.

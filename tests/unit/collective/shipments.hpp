@@ -183,9 +183,9 @@ Plan random_plan(Kind kind, int ranks, std::mt19937& random, Size size) {
     plan.message.emplace_back();
     for (size_t to = 0; to < n; ++to)
       plan.message[from].push_back(gives_each(kind) ? random_bytes(random, sizes[from][to]) : same);
-    plan.in_place.push_back(random() % 2);
+    bool may = !gives_each(kind) || scatters(kind) || symmetric || !varies(kind);
+    plan.in_place.push_back(may && random() % 2);
   }
-  if (gives_each(kind) && !scatters(kind)) plan.in_place.assign(n, (symmetric || !varies(kind)) && random() % 2);  // all or none
   return plan;
 }
 
