@@ -49,7 +49,7 @@ class ByLeader : ClusterAllgather {
       char* all = stands_in_order(range) ? static_cast<char*>(block(place_.by_node[0], range).data) : cluster_.room();
       STRETTO_TRY(gather(range, all + offsets()[place_.node]));
       if (place_.leads(0)) STRETTO_TRY(cluster_.links->allgather_blocks({all, bytes(), offsets()}));
-      STRETTO_TRY(give_out(all));
+      STRETTO_TRY(cluster_.bcast_in_node(0, all, total_));
       if (all == cluster_.room()) put_into_place(range);
     }
     return Status::good();
@@ -91,14 +91,6 @@ class ByLeader : ClusterAllgather {
     }
     return cluster_.ship_in_node(equal ? Kind::gather : Kind::gatherv, 0, equal ? range.size() : 0, &gives,
                                  place_.leads(0) ? gets : nullptr);
-  }
-
-  Status give_out(char* all) {
-    Request phase;
-    phase.kind = Kind::bcast;
-    phase.count = total_;
-    phase.input = phase.output = all;
-    return total_ == 0 ? Status::good() : cluster_.run_in_node(phase);
   }
 
   void put_into_place(const Range& range) {

@@ -2,6 +2,7 @@
 // node. pipelined: the same slice by slice, several slices on their way while others are given out. A root whose local number
 // not every node has hands the message to its node first, whose first rank then sends. Each byte enters a node once. Where some
 // rank of a node has not come, its carrier takes (or sends) the whole message first: a late rank keeps no link idle.
+#include "collective/hierarchy/pieces.hpp"
 #include "collective/hierarchy/rows.hpp"
 
 namespace stretto::collective {
@@ -28,35 +29,30 @@ class ClusterBcast {
     for (uint32_t sent = 0, arrived = 0, given = 0; given < count_;)
       if (sent < count_ && sent < arrived + Links::slots)
         STRETTO_TRY(send(sent++));
-      else if (arrived < count_ && (arrived == given || !cluster_.node_is_here()))
+      else if (arrived < count_ && (arrived <= given || !cluster_.node_is_here()))
         STRETTO_TRY(finish(arrived++));
       else
-        STRETTO_TRY(give_out(given++));
+        STRETTO_TRY(give_out(arrived, &given));
     return Status::good();
   }
 
  private:
   bool here() const { return place_.node == root_node_; }
-  size_t bytes(uint32_t i) const { return std::min(piece_, request_.bytes() - i * piece_); }
-
-  Status in_node(uint32_t i, int root) {
-    Request phase = request_;
-    phase.root = root;
-    phase.count = bytes(i);
-    phase.element = 1;
-    phase.input = phase.output = data_ + i * piece_;
-    return cluster_.run_in_node(phase);
-  }
+  size_t begin(uint32_t i) const { return std::min(i * piece_, request_.bytes()); }
 
   Status send(uint32_t i) {
-    if (here() && handed_over_) STRETTO_TRY(in_node(i, place_.local_of[request_.root]));
+    if (here() && handed_over_)
+      STRETTO_TRY(cluster_.bcast_in_node(place_.local_of[request_.root], data_ + begin(i), begin(i + 1) - begin(i)));
     if (!place_.leads(rail_)) return Status::good();
-    return cluster_.links->start_bcast(data_ + i * piece_, bytes(i), root_node_, int(i % Links::slots));
+    return cluster_.links->start_bcast(data_ + begin(i), begin(i + 1) - begin(i), root_node_, int(i % Links::slots));
   }
 
   Status finish(uint32_t i) { return place_.leads(rail_) ? cluster_.links->finish(int(i % Links::slots)) : Status::good(); }
 
-  Status give_out(uint32_t i) { return here() && handed_over_ ? Status::good() : in_node(i, rail_); }
+  Status give_out(uint32_t arrived, uint32_t* given) {
+    if (here() && handed_over_) return ++*given, Status::good();
+    return give_pieces(cluster_, rail_, {data_, request_.bytes(), piece_}, arrived, given);
+  }
 
   Cluster& cluster_;
   const Placement& place_;

@@ -1,7 +1,8 @@
 // Bcast, chain: the message travels slice by slice from the root's node along a chain of all nodes (chain.hpp). A carrier passes
 // a slice on, then gives it to its node, while later ones come in; where some rank of its node has not come, it passes on all
-// that comes first. m bytes leave each node but the last, which sends nothing.
+// that comes first, and gives that as one. m bytes leave each node but the last, which sends nothing.
 #include "collective/hierarchy/chain.hpp"
+#include "collective/hierarchy/pieces.hpp"
 #include "collective/hierarchy/rows.hpp"
 
 namespace stretto::collective {
@@ -24,7 +25,7 @@ class BcastAlongChain {
       if (chain_.carries() && passed < count_ && (passed == given || !cluster_.node_is_here()))
         STRETTO_TRY(pass_on(passed++));
       else
-        STRETTO_TRY(give_out(given++));
+        STRETTO_TRY(give_pieces(cluster_, chain_.local_carrier(), {data_, request_.bytes(), slice_}, passed, &given));
     return chain_.all_sent();
   }
 
@@ -44,15 +45,6 @@ class BcastAlongChain {
       STRETTO_TRY(chain_.send(chain_.after(), i, data(i), bytes(i)));
     }
     return expect(i + Chain::window);
-  }
-
-  Status give_out(uint32_t i) {
-    Request phase = request_;
-    phase.root = chain_.local_carrier();
-    phase.count = bytes(i);
-    phase.element = 1;
-    phase.input = phase.output = data(i);
-    return cluster_.run_in_node(phase);
   }
 
   Cluster& cluster_;

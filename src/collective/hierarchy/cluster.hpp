@@ -114,6 +114,8 @@ class Cluster {
   } attended;
 
   Status run_in_node(const Request& request);
+  // Bytes of the rank with local number `root` for all of the node, where `data` is.
+  Status bcast_in_node(int root, void* data, size_t bytes);
   // Pieces moved inside the node: `count` as the request's, `root` a local number.
   Status ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets);
 

@@ -21,6 +21,15 @@ void keep(const Request& request) {
 
 }  // namespace
 
+Status Cluster::bcast_in_node(int root, void* data, size_t bytes) {
+  Request phase;
+  phase.kind = Kind::bcast;
+  phase.root = root;
+  phase.count = bytes;
+  phase.input = phase.output = data;
+  return bytes == 0 ? Status::good() : run_in_node(phase);
+}
+
 Status Cluster::ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets) {
   Request phase;
   phase.kind = kind;

@@ -19,4 +19,21 @@ inline size_t share_of_room(size_t room, size_t pieces, size_t most) {
   return bytes > cache_line ? bytes / cache_line * cache_line : bytes;
 }
 
+// A message that the node's carrier gets piece by piece, given to its node from piece *given on: the first time all that has
+// arrived, which the carrier alone knows, then one piece. `data` is where it is on each rank.
+struct Pieces {
+  char* data;
+  size_t bytes, piece;
+};
+inline Status give_pieces(Cluster& cluster, int carrier, const Pieces& message, uint32_t arrived, uint32_t* given) {
+  const size_t begin = *given * message.piece;
+  uint32_t end = *given + 1;
+  if (*given == 0 && message.bytes > message.piece) {
+    end = arrived;
+    STRETTO_TRY(cluster.bcast_in_node(carrier, &end, sizeof end));
+  }
+  *given = end;
+  return cluster.bcast_in_node(carrier, message.data + begin, std::min(end * message.piece, message.bytes) - begin);
+}
+
 }  // namespace stretto::collective

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <memory>
+#include <new>
 #include <optional>
 
 #include "collective/patterns/comers.hpp"
@@ -19,6 +21,9 @@ size_t head_bytes(int sizes) {
 // where every round through cells costs turns of the cores.
 constexpr size_t direct_from = 768 << 10;
 
+// Of the first size: the rank is not in place.
+constexpr uint64_t apart = uint64_t(1) << 63;
+
 bool rides_along(size_t bytes, int sizes) {
   return bytes + head_bytes(sizes) <= slot_payload;
 }
@@ -26,7 +31,13 @@ bool rides_along(size_t bytes, int sizes) {
 class StagedShipment {
  public:
   StagedShipment(Team& team, const Request& request, Route route)
-      : team_(team), request_(request), route_(route), parcels_(team, request, route), exchange_(team), comers_(team) {
+      : team_(team),
+        request_(request),
+        route_(route),
+        parcels_(team, request, route),
+        exchange_(team),
+        in_place_(parcels_.overwrites()),
+        comers_(team) {
     for (int r = 0; r < team.size; ++r) new (&source(r)) Source;
   }
 
@@ -106,9 +117,8 @@ class StagedShipment {
   // The rounds: where all know the load of all, they are alike.
   void plan() {
     if (!alike_) part_ = Rounds::take_part(team_);
-    rounds_.emplace(alike_ ? rounds_of_all() : rounds_of_one(load_));
+    rounds_.emplace(alike_ ? rounds_of_all() : rounds_of_one(load_, in_place_));
     to_stage_ = rides_ || !parcels_.gives_any() ? 0 : own().count();
-    in_place_ = parcels_.overwrites();
     for (int k = 1; k < team_.size; ++k) {
       const int r = (team_.rank + k) % team_.size;
       if (!parcels_.gets_from(r)) continue;
@@ -141,13 +151,13 @@ class StagedShipment {
     lengths.count = load_.longest;
     return Rounds(team_, lengths, slice_of(load_.longest, load_.pieces, team_.staged->cell_bytes()), load_.pieces);
   }
-  // Where everybody gives, slices are as long on all ranks: in place nobody could go on who has to stage two of his own before he
-  // may read one of another's.
-  Rounds rounds_of_one(const Load& load) const {
-    const size_t most = Rounds::most_in_part(team_);
-    const bool all_give = route_.ends == Ends::all;
-    const size_t slice = all_give ? slice_of(most, std::max(team_.size - 1, 1), most) : slice_of(load.longest, load.pieces, most);
-    return Rounds(team_, part_, load.longest, slice, load.pieces);
+  // In place slices are as long on all ranks: a rank tells how many rounds it has read of everybody, so none could go on who has
+  // to stage two of its own before it may read one of another's.
+  Rounds rounds_of_one(Load load, bool in_place) const {
+    const size_t most = Rounds::most_in_part(team_), bytes = load.longest;
+    const int pieces = load.pieces;
+    if (in_place) load = {most, std::max(team_.size - 1, 1)};
+    return Rounds(team_, part_, bytes, slice_of(load.longest, load.pieces, most), pieces);
   }
   void count_rounds(int r) {
     const size_t slice = of(r).range(0).size(), bytes = source(r).along ? 0 : source(r).bytes;
@@ -180,11 +190,11 @@ class StagedShipment {
     char* data = size + size_t(sizes()) * sizeof(uint64_t);
     for (int i = 0; i < sizes(); ++i, size += sizeof(uint64_t)) {
       const Piece piece = listed(i);
-      const uint64_t bytes = piece.bytes;
-      memcpy(size, &bytes, sizeof bytes);
-      if (!rides_ || bytes == 0) continue;
-      memcpy(data, piece.data, bytes);
-      data += bytes;
+      const uint64_t word = piece.bytes | (i == 0 && !in_place_ ? apart : 0);
+      memcpy(size, &word, sizeof word);
+      if (!rides_ || piece.bytes == 0) continue;
+      memcpy(data, piece.data, piece.bytes);
+      data += piece.bytes;
     }
   }
 
@@ -203,21 +213,24 @@ class StagedShipment {
     STRETTO_TRY(exchange_.read(r, &payload));
     memcpy(&label, payload, sizeof label);
     STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, r));
-    if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label)), Status::good();
+    if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label));
     const bool as_expected = bytes_of(label) == source(r).bytes;
     return as_expected ? Status::good() : disagreed("ranks disagree about the size of a message", r);
   }
 
   // From the sizes of rank r's pieces: where in its cells this rank's piece is, or where beside the sizes.
-  void read_sizes(int r, const char* payload, size_t total) {
+  Status read_sizes(int r, const char* payload, size_t total) {
     const int mine = route_.each ? team_.rank : 0;
     const bool all_along = rides_along(total, sizes());
     Source& s = source(r);
     Load load{0, 0};
     size_t before = 0;
+    bool in_place = false;
     for (int i = 0; i < sizes(); ++i) {
       uint64_t bytes;
       memcpy(&bytes, payload + head_bytes(i), sizeof bytes);
+      if (i == 0) in_place = (bytes & apart) == 0;
+      bytes &= ~apart;
       if (i == mine && parcels_.gets_from(r)) s.bytes = bytes, s.position = load.pieces;
       if (i < mine) before += bytes;
       load.longest = std::max<size_t>(load.longest, bytes);
@@ -228,9 +241,30 @@ class StagedShipment {
     } else if (alike_) {
       load_.add(load);
     } else if (s.bytes > 0) {
-      s.own.emplace(rounds_of_one(load));
+      s.own.emplace(rounds_of_one(load, in_place));
       count_rounds(r);
     }
+    return in_place || alike_ ? Status::good() : leave_place(r);
+  }
+
+  // Rank r is not in place, and its rounds may be longer than here: what this rank has still to send goes to where nothing is
+  // received.
+  Status leave_place(int r) {
+    if (!in_place_) return Status::good();
+    in_place_ = false;
+    if (staged_ == to_stage_) return Status::good();
+    size_t total = 0;
+    for (int i = 0; i < sizes(); ++i) total += listed(i).bytes;
+    kept_.reset(new (std::nothrow) char[total]);
+    if (!kept_) return disagreed("only some ranks are in place, and there is no memory for a copy", r);
+    char* to = kept_.get();
+    const size_t sent = own().range(staged_).begin;
+    for (int i = 0; i < sizes(); ++i) {
+      const Piece piece = listed(i);
+      if (piece.bytes > sent) memcpy(to + sent, static_cast<char*>(piece.data) + sent, piece.bytes - sent);
+      to += piece.bytes;
+    }
+    return Status::good();
   }
 
   // Last, as what stands there may still have to be sent.
@@ -294,8 +328,10 @@ class StagedShipment {
   Status stage() {
     const uint32_t i = staged_++;
     int position = 0;
+    char* kept = kept_.get();
     for (int r = 0; r < sizes(); ++r) {
       Piece piece = listed(r);
+      if (kept != nullptr) piece.data = kept, kept += piece.bytes;
       if (route_.known && route_.each && r == team_.rank) continue;
       STRETTO_TRY(put(i, position, piece));
       position += route_.known || piece.bytes > 0;
@@ -352,7 +388,8 @@ class StagedShipment {
   std::optional<Rounds> rounds_;
   uint32_t to_stage_ = 0, staged_ = 0;  // rounds
   uint32_t drained_ = 0;                // rounds that have been read of everybody
-  bool in_place_ = false;
+  bool in_place_;
+  std::unique_ptr<char[]> kept_;  // what is sent, where it is no longer in place
   Comers comers_;
   Sources sources_;
 };
