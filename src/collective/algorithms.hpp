@@ -42,6 +42,7 @@ Status allreduce_levels(Team& team, const Request& request);
 Status allreduce_domains(Team& team, const Request& request);
 Status allreduce_gather(Team& team, const Request& request);
 Status allreduce_pair(Team& team, const Request& request);
+Status allreduce_adaptive(Team& team, const Request& request);
 Status allreduce_slices(Team& team, const Request& request);
 Status allreduce_direct(Team& team, const Request& request);
 Status allreduce_paper_small(Team& team, const Request& request);
@@ -110,6 +111,7 @@ inline constexpr Algorithm algorithms[] = {
     {"ticket", Kind::allreduce, slot_payload, true, false, allreduce_ticket},
     {"gather", Kind::allreduce, any_size, true, false, allreduce_gather},
     {"pair", Kind::allreduce, any_size, true, false, allreduce_pair},
+    {"adaptive", Kind::allreduce, any_size, true, true, allreduce_adaptive},
     {"slices", Kind::allreduce, any_size, true, false, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, true, allreduce_direct},
     {"flat", Kind::gather, flat_shipment, false, false, along<ship_flat, gather_route>},

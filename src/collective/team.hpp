@@ -109,6 +109,9 @@ class Team {
   uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
   uint64_t tickets = 0;                    // of last-ticket combining
 
+  // Reductions for all, through cells or by direct access (allreduce/adaptive.cpp).
+  Trials<3> for_all;
+
   // Of two ranks: pieces that one gives (patterns/handover.hpp), that both give (patterns/shipment_pair.cpp), and that are
   // reduced for one (reduce/adaptive.cpp).
   Trials<2> handovers;

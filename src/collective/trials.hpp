@@ -6,7 +6,7 @@
 // one another tell its time; the middle one of them counts. A way that is clearly slower than one before is left after two calls.
 // Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used for the first time tells
 // little, then after four times as many calls each time that it is still about as fast as any, and after the most where the
-// difference is clear.
+// difference is clear. Calls in between may be watched: what takes quite another time than in the trial is tried anew.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -20,10 +20,11 @@ template <int ways>
 class Trials {
  public:
   struct Choice {
-    int way;              // 0 .. ways - 1
-    bool timed;           // the time is to be noted
-    bool begins = false;  // the first call this way in a trial
-    float known = 0;      // of a timed call: the shortest time of a way in this trial so far, in ticks per byte; infinity: none
+    int way;               // 0 .. ways - 1
+    bool timed;            // the time is to be noted
+    bool begins = false;   // the first call this way in a trial
+    float known = 0;       // of a timed call: the shortest time of a way in this trial so far, in ticks per byte; infinity: none
+    bool watched = false;  // not timed for a trial; watch() may be told its time
   };
 
   // `untried`: the way where nothing is known and the call cannot be timed.
@@ -32,7 +33,7 @@ class Trials {
     if (!may_time) return {fastest(bytes, untried), false};
     if (settled_ || sizes.untimed > 0) {
       sizes.untimed -= !settled_;
-      return {sizes.fastest, false};
+      return {sizes.fastest, false, false, 0, sizes.known && sizes.untimed % watched_each == watched_each - 1};
     }
     return {sizes.way(), true, sizes.noted == 0, sizes.least};
   }
@@ -63,6 +64,19 @@ class Trials {
     settle_way(sizes, way, times[sizes.noted / 2]);
   }
 
+  // Of a call that was to be watched: once several of them took twice or half the time that the fastest way took in the trial,
+  // the next trial begins. The more of these confirm what was known, the more calls it takes.
+  void watch(size_t bytes, uint64_t ticks) {
+    Sizes& sizes = of(bytes);
+    const float time = float(ticks) / float(bytes), usual = sizes.usual[sizes.fastest];
+    const bool strange = time > much_else * usual || much_else * time < usual;
+    sizes.strange = strange ? sizes.strange + 1 : std::max(sizes.strange, 1u) - 1;
+    if (sizes.strange < sizes.alarm) return;
+    sizes.strange = 0;
+    sizes.alarm = std::min(2 * sizes.alarm, most_strange);
+    sizes.untimed = 0;
+  }
+
   // The way that is to be tried cannot be the fastest, as is known: it is left out of this trial.
   void leave_out(size_t bytes, int way) { settle_way(of(bytes), way, std::numeric_limits<float>::infinity()); }
 
@@ -74,15 +88,17 @@ class Trials {
 
  private:
   static constexpr uint32_t calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
-  static constexpr float clearly = 1.5, about = 1.25, better = 1.06;  // times as long
-  static constexpr int smallest = 13, classes = 13;                   // up to 16 KiB, ..., from 32 MiB
+  static constexpr uint32_t watched_each = 8, least_strange = 2, most_strange = 64;
+  static constexpr float clearly = 1.5, about = 1.25, better = 1.06, much_else = 2;  // times as long
+  static constexpr int smallest = 13, classes = 13;                                  // up to 16 KiB, ..., from 32 MiB
 
   // Between two powers of two bytes. Times are ticks per byte.
   struct Sizes {
     int fastest = 0, tried = 0;  // ways tried in this trial: the fastest of the one before, then those that follow it
     uint32_t noted = 0, missed = 0, untimed = 0;
-    uint32_t period = 0;  // calls between this trial and the next; 0: there was none yet
-    bool known = false;   // one has come to its end
+    uint32_t strange = 0, alarm = least_strange;  // watched calls that were, less those that were not; as many begin a trial
+    uint32_t period = 0;                          // calls between this trial and the next; 0: there was none yet
+    bool known = false;                           // one has come to its end
     float times[calls_each], usual[ways], least = std::numeric_limits<float>::infinity();
     int way() const { return (fastest + tried) % ways; }
     uint32_t wait_longer() { return period = std::clamp(4 * period, shortest, longest); }
@@ -110,6 +126,7 @@ class Trials {
     if (former > better * sizes.least) sizes.fastest = int(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
     sizes.untimed = confirmed ? sizes.wait_longer() : sizes.period = shortest;
     if (confirmed && next_to(sizes) > 2 * sizes.least) sizes.untimed = longest;
+    if (!confirmed) sizes.alarm = least_strange;
     sizes.forget();
   }
 

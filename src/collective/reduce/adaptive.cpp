@@ -4,25 +4,13 @@
 // Both ranks see the same trials, so both choose alike without a word: after a call that is timed they tell each other when they
 // came and left. Operations that run beside others cannot be timed, and users' functions may hide the difference: they take the
 // first way.
-#include <algorithm>
-
-#include "base/clock.hpp"
 #include "collective/algorithms.hpp"
-#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/patterns/staged.hpp"
+#include "collective/patterns/stay.hpp"
 
 namespace stretto::collective {
 namespace {
-
-struct Stay {
-  uint64_t came, left;
-};
-
-// From the last that came to the last that left.
-uint64_t common_time(const Stay& a, const Stay& b) {
-  return std::max(a.left, b.left) - std::max(a.came, b.came);
-}
 
 constexpr int swapping = 1;  // stays in the first cells
 
@@ -38,11 +26,11 @@ Status reduce_adaptive(Team& team, const Request& request) {
   const auto choice = team.reductions.choose(request.bytes());
   if (!choice.timed) return reduce_by(choice.way, team, request);
   if (choice.begins && choice.way != swapping) Rounds::warm_up(team, true);
-  Stay own{ticks(), 0}, both[2];
+  const uint64_t came = ticks();
+  uint64_t took;
   STRETTO_TRY(reduce_by(choice.way, team, request));
-  own.left = ticks();
-  STRETTO_TRY(exchange_all(team, own, both));
-  team.reductions.note(request.bytes(), choice.way, common_time(both[0], both[1]));
+  STRETTO_TRY(common_time(team, came, &took));
+  team.reductions.note(request.bytes(), choice.way, took);
   return Status::good();
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
 #include <vector>
 
@@ -170,6 +171,61 @@ TEST(Trials, ThatCanNeverBeTimedAreRare) {
   EXPECT_EQ(trials.fastest(size, 1), 0);
 }
 
+// The same of calls that are watched too.
+Went call_watched(Trials<2>& trials, int calls, const uint64_t (&ticks)[2]) {
+  Went went;
+  for (int i = 0; i < calls; ++i) {
+    const auto choice = trials.choose(size);
+    went.first += choice.way == 0;
+    went.timed += choice.timed;
+    if (choice.timed) trials.note(size, choice.way, ticks[choice.way]);
+    if (choice.watched) trials.watch(size, ticks[choice.way]);
+  }
+  return went;
+}
+
+// Where a trial is far away, and what it would find is another thing now: the way that was the fastest has become slow, or what
+// made both slow has gone.
+TEST(Trials, WatchedCallsBringTheNextForward) {
+  for (const bool slower : {false, true}) {
+    Trials<2> trials;
+    call_watched(trials, 3000, {slower ? 1000u : 9000u, 4000});
+    EXPECT_EQ(trials.fastest(size), slower ? 0 : 1);
+    EXPECT_EQ(call_watched(trials, 20, {slower ? 1000u : 9000u, 4000}).timed, 0);
+    call_watched(trials, 40, {slower ? 9000u : 1000u, slower ? 4000u : 1900u});
+    EXPECT_EQ(trials.fastest(size), slower ? 1 : 0);
+  }
+}
+
+TEST(Trials, OneOddWatchedCallIsNoNews) {
+  Trials<2> trials;
+  call_watched(trials, 3000, {1000, 3000});
+  int watched = 0, timed = 0;
+  for (int i = 0; i < 800; ++i) {
+    const auto choice = trials.choose(size);
+    timed += choice.timed;
+    if (choice.watched) trials.watch(size, ++watched % 3 ? 1000 : 50'000);
+  }
+  EXPECT_EQ(watched, 100);
+  EXPECT_EQ(timed, 0);
+}
+
+// Times that never stay the same do not make for trials without end.
+TEST(Trials, WatchedCallsOfAllTimesAreNoReasonToGoOn) {
+  Trials<2> trials;
+  std::mt19937 random(7);
+  int timed = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto choice = trials.choose(size);
+    const uint64_t ticks = 1000 + (random() % 4 ? 0 : 5000) + (choice.way ? 900 : 0);
+    timed += choice.timed;
+    if (choice.timed) trials.note(size, choice.way, ticks);
+    if (choice.watched) trials.watch(size, random() % 4 ? 9000 : ticks);
+  }
+  EXPECT_LE(timed, 5000);
+  EXPECT_GE(timed, 1000) << "they are news now and then";
+}
+
 TEST(Trials, WhatIsSettledIsNotTried) {
   Trials<2> trials;
   trials.settle(1);
@@ -179,6 +235,46 @@ TEST(Trials, WhatIsSettledIsNotTried) {
 }
 
 // Ranks that time calls together must choose alike, whatever happens between those calls.
+void reduce_for_all(int ranks) {
+  constexpr size_t n = 40'000;
+  TeamOfThreads threads(ranks);
+  std::atomic<int> ways[3] = {0, 0, 0};
+  threads.run([&](Team& team) {
+    std::vector<double> in(n), out(n);
+    for (size_t i = 0; i < 60; ++i) {
+      for (size_t k = 0; k < n; ++k) in[k] = double(k + i + n * size_t(team.rank));
+      Request request;
+      request.kind = Kind::allreduce;
+      request.type = kernels::Type::f64;
+      request.op = kernels::Op::sum;
+      request.element = 8;
+      request.count = n;
+      request.input = in.data();
+      request.output = out.data();
+      if (i % 7 == 0) team.waiter.begin_beside(nullptr);
+      const auto next = Trials<3>(team.for_all).choose(8 * n);
+      if (i % 7 != 0 && next.timed) ++ways[next.way];
+      STRETTO_TRY(allreduce_adaptive(team, request));
+      team.waiter.end_beside();
+      for (size_t k = 0; k < n; ++k)
+        if (out[k] != double(size_t(ranks) * (k + i) + n * size_t(ranks * (ranks - 1) / 2))) return invalid("wrong sum", int(i));
+    }
+    return Status::good();
+  });
+  for (const auto& way : ways) EXPECT_GE(way, (&way == &ways[1] ? 1 : 2) * ranks);
+  for (int r = 1; r < ranks; ++r) {
+    Trials<3> first = threads.team(0).for_all, other = threads.team(r).for_all;
+    const auto next = first.choose(8 * n), same = other.choose(8 * n);
+    EXPECT_TRUE(next.way == same.way && next.timed == same.timed) << r;
+  }
+}
+TEST(Trials, OfReductionsForTwo) {
+  reduce_for_all(2);
+}
+TEST(Trials, OfReductionsForThree) {
+  reduce_for_all(3);
+}
+
 TEST(Trials, OfReductionsBetweenTwoRanks) {
   constexpr size_t most = 40'000;
   TeamOfThreads threads(2);
