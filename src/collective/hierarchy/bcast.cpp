@@ -1,7 +1,8 @@
 // Bcast over nodes. leader: the root sends the message to one rank of each other node by MPI's bcast, and these give it to their
 // node. pipelined: the same slice by slice, several slices on their way while others are given out. A root whose local number
 // not every node has hands the message to its node first, whose first rank then sends. Each byte enters a node once. Where some
-// rank of a node has not come, its carrier takes (or sends) the whole message first: a late rank keeps no link idle.
+// rank of a node has not come, its carrier takes (or sends) the whole message first: a late rank keeps no link idle,
+// and what has come until then is given out as one.
 #include "collective/hierarchy/pieces.hpp"
 #include "collective/hierarchy/rows.hpp"
 

@@ -16,17 +16,18 @@ constexpr size_t size = 100'000;
 constexpr int calls_of_trial = 10, calls_after_first = 8;
 constexpr int calls_if_clear = 7;  // of a trial in which the second way is clearly slower
 
-// So many calls, of which either way takes so many ticks: how many went the first way, and how many were timed.
+// So many calls, of which either way takes so many ticks, watched or not: how many went the first way, and how many were timed.
 struct Went {
   int first = 0, timed = 0;
 };
-Went call(Trials<2>& trials, int calls, const uint64_t (&ticks)[2], size_t bytes = size) {
+Went call(Trials<2>& trials, int calls, const uint64_t (&ticks)[2], size_t bytes = size, bool watch = false) {
   Went went;
   for (int i = 0; i < calls; ++i) {
     const auto choice = trials.choose(bytes);
     went.first += choice.way == 0;
     went.timed += choice.timed;
     if (choice.timed) trials.note(bytes, choice.way, ticks[choice.way]);
+    if (watch && choice.watched) trials.watch(bytes, ticks[choice.way]);
   }
   return went;
 }
@@ -171,35 +172,22 @@ TEST(Trials, ThatCanNeverBeTimedAreRare) {
   EXPECT_EQ(trials.fastest(size, 1), 0);
 }
 
-// The same of calls that are watched too.
-Went call_watched(Trials<2>& trials, int calls, const uint64_t (&ticks)[2]) {
-  Went went;
-  for (int i = 0; i < calls; ++i) {
-    const auto choice = trials.choose(size);
-    went.first += choice.way == 0;
-    went.timed += choice.timed;
-    if (choice.timed) trials.note(size, choice.way, ticks[choice.way]);
-    if (choice.watched) trials.watch(size, ticks[choice.way]);
-  }
-  return went;
-}
-
 // Where a trial is far away, and what it would find is another thing now: the way that was the fastest has become slow, or what
 // made both slow has gone.
 TEST(Trials, WatchedCallsBringTheNextForward) {
   for (const bool slower : {false, true}) {
     Trials<2> trials;
-    call_watched(trials, 3000, {slower ? 1000u : 9000u, 4000});
+    call(trials, 3000, {slower ? 1000u : 9000u, 4000}, size, true);
     EXPECT_EQ(trials.fastest(size), slower ? 0 : 1);
-    EXPECT_EQ(call_watched(trials, 20, {slower ? 1000u : 9000u, 4000}).timed, 0);
-    call_watched(trials, 40, {slower ? 9000u : 1000u, slower ? 4000u : 1900u});
+    EXPECT_EQ(call(trials, 20, {slower ? 1000u : 9000u, 4000}, size, true).timed, 0);
+    call(trials, 40, {slower ? 9000u : 1000u, slower ? 4000u : 1900u}, size, true);
     EXPECT_EQ(trials.fastest(size), slower ? 1 : 0);
   }
 }
 
 TEST(Trials, OneOddWatchedCallIsNoNews) {
   Trials<2> trials;
-  call_watched(trials, 3000, {1000, 3000});
+  call(trials, 3000, {1000, 3000}, size, true);
   int watched = 0, timed = 0;
   for (int i = 0; i < 800; ++i) {
     const auto choice = trials.choose(size);
