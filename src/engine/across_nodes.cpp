@@ -54,7 +54,7 @@ Status Communicator::run_phase(const Request& request) {
   int row = selection.algorithm;
   if (row < 0) row = select::any_size_algorithm(request.kind);
   const collective::Algorithm& algorithm = collective::algorithms[row];
-  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
   team_->copies_pay = !selection.for_arena;
   return algorithm.run(*team_, request);
 }

@@ -308,7 +308,7 @@ Status Communicator::failed(const Status& status) {
   if (stage_ == unknown && status->ok()) *status = settle_stage();
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
-  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
   team_->copies_pay = !selection.for_arena;
   if (!status->ok()) *status = failed(*status);
   return selection.algorithm;
@@ -350,7 +350,7 @@ Status Communicator::run_in_turn(const Request& request, int index, bool copies_
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);
   if (stage_ == unknown) STRETTO_TRY(prepare_stage());
   if (stage_ == absent) return collective::run_in_slots(*team_, request);
-  if (algorithm.uses_direct && !direct_prepared_) prepare_direct();
+  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
   team_->copies_pay = copies_pay;
   return algorithm.run(*team_, request);
 }

@@ -5,6 +5,8 @@
 namespace stretto::select {
 namespace {
 
+using collective::Direct;
+
 bool holds(const Rule& rule, const Facts& facts) {
   return rule.kind == facts.kind && rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) &&
          rule.nodes.has(uint64_t(facts.nodes)) && rule.domains.has(uint64_t(facts.domains)) &&
@@ -12,11 +14,11 @@ bool holds(const Rule& rule, const Facts& facts) {
          (rule.library < 0 || Library(rule.library) == facts.library) && (rule.cpu < 0 || Cpu(rule.cpu) == facts.cpu);
 }
 
-// The last algorithm of the kind that is (not) direct and needs staging, i.e. that carries large messages.
-int large_message_algorithm(collective::Kind kind, bool direct) {
+// The last algorithm of the kind that is as direct and needs staging, i.e. that carries large messages.
+int large_message_algorithm(collective::Kind kind, Direct direct) {
   for (int i = collective::algorithm_count - 1; i >= 0; --i) {
     const collective::Algorithm& a = collective::algorithms[i];
-    if (a.kind == kind && a.needs_stage && a.uses_direct == direct) return i;
+    if (a.kind == kind && a.needs_stage && a.direct == direct) return i;
   }
   return -1;
 }
@@ -24,8 +26,9 @@ int large_message_algorithm(collective::Kind kind, bool direct) {
 // STRETTO_TRANSPORT overrides how an algorithm for large messages moves its data, not whether one runs.
 int with_travel(int chosen, Travel travel) {
   const collective::Algorithm& a = collective::algorithms[chosen];
-  if (travel == Travel::by_rules || !a.needs_stage || a.uses_direct == (travel == Travel::direct)) return chosen;
-  const int other = large_message_algorithm(a.kind, travel == Travel::direct);
+  const Direct direct = travel == Travel::direct ? Direct::always : Direct::never;
+  if (travel == Travel::by_rules || !a.needs_stage || a.direct == direct) return chosen;
+  const int other = large_message_algorithm(a.kind, direct);
   return other < 0 ? chosen : other;
 }
 
@@ -36,7 +39,7 @@ int any_size_algorithm(collective::Kind kind) {
     const collective::Algorithm& a = collective::algorithms[i];
     if (a.kind == kind && !a.needs_stage && a.max_bytes == collective::any_size) return i;
   }
-  return large_message_algorithm(kind, false);
+  return large_message_algorithm(kind, Direct::never);
 }
 
 Selection choose(const Rules& rules, const Facts& facts) {

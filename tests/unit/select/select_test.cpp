@@ -90,6 +90,7 @@ TEST(Rules, TravelOverridesHowLargeMessagesMove) {
     EXPECT_NE(chosen(rules, {kind, 1 << 20, 4, false, Travel::staged}), "direct");
   }
   EXPECT_NE(chosen(rules_of("allreduce direct"), {Kind::allreduce, 1 << 20, 4, false, Travel::staged}), "direct");
+  EXPECT_EQ(chosen(rules_of("gather handover"), {Kind::gather, 1 << 20, 4, false, Travel::direct}), "direct");  // no trials
 }
 
 // What the built-in rules decide is stated here, so that a change of them is a decision.
