@@ -193,6 +193,8 @@ def verdicts(four: tuple[list[Run], list[Run]], two: tuple[list[Run], list[Run]]
 def show(demo: Demo, options: argparse.Namespace) -> int:
     settings = "at its best known settings" if options.tuned else "at its own default settings"
     cpus = len(os.sched_getaffinity(0))
+    if (load := os.getloadavg()[0]) > cpus / 2:
+        print(f"Note: this machine is busy (load {load:.1f} on {cpus} CPUs): times of single runs will vary.\n")
     print(f"Training with {options.ranks} ranks on {cpus} CPUs, {demo.mpi.family} {settings}:", flush=True)
     four = demo.pairs(options.ranks, options.repeats)
     about = four[0][0].training

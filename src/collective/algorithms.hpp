@@ -4,6 +4,7 @@
 // An algorithm runs one Request on one Team. All ranks run the same one. It leaves when nobody can touch this rank's buffers any
 // more. Once it has begun, only peer_lost, truncated and disagreed may be returned.
 #pragma once
+#include "collective/patterns/by_trial.hpp"
 #include "collective/patterns/prefix_reduce.hpp"
 #include "collective/patterns/scatter_reduce.hpp"
 #include "collective/patterns/shipment.hpp"
@@ -58,6 +59,8 @@ template <Ship ship, Route route>
 Status along(Team& team, const Request& request) {
   return ship(team, request, route);
 }
+template <Route route, int direct_from = max_team + 1>
+constexpr auto adaptive_along = staged_or_direct<along<ship_staged, route>, along<ship_direct, route>, direct_from>;
 
 using PrefixReduction = Status(Team&, const Request&, Prefix);
 template <PrefixReduction reduce, Prefix prefix>
@@ -89,6 +92,7 @@ inline constexpr Algorithm algorithms[] = {
     {"levels", Kind::bcast, slot_payload, false, Direct::never, bcast_levels},
     {"domains", Kind::bcast, any_size, true, Direct::never, bcast_domains},
     {"tree", Kind::bcast, any_size, true, Direct::always, bcast_tree},
+    {"adaptive", Kind::bcast, any_size, true, Direct::by_trial, staged_or_direct<bcast_staged, bcast_direct>},
     {"staged", Kind::bcast, any_size, true, Direct::never, bcast_staged},
     {"handover", Kind::bcast, any_size, true, Direct::by_trial, bcast_handover},
     {"direct", Kind::bcast, any_size, true, Direct::always, bcast_direct},
@@ -101,7 +105,7 @@ inline constexpr Algorithm algorithms[] = {
     {"presence_direct", Kind::reduce, any_size, true, Direct::always, reduce_presence_direct},
     {"gather", Kind::reduce, any_size, true, Direct::never, reduce_gather},
     {"pair", Kind::reduce, any_size, true, Direct::never, reduce_pair},
-    {"adaptive", Kind::reduce, any_size, true, Direct::never, reduce_adaptive},
+    {"adaptive", Kind::reduce, any_size, true, Direct::by_trial, reduce_adaptive},
     {"slices", Kind::reduce, any_size, true, Direct::never, reduce_slices},
     {"direct", Kind::reduce, any_size, true, Direct::always, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, Direct::never, allreduce_flat},
@@ -118,19 +122,23 @@ inline constexpr Algorithm algorithms[] = {
     {"slices", Kind::allreduce, any_size, true, Direct::never, allreduce_slices},
     {"direct", Kind::allreduce, any_size, true, Direct::always, allreduce_direct},
     {"flat", Kind::gather, flat_shipment, false, Direct::never, along<ship_flat, gather_route>},
+    {"adaptive", Kind::gather, any_size, true, Direct::by_trial, adaptive_along<gather_route>},
     {"staged", Kind::gather, any_size, true, Direct::never, along<ship_staged, gather_route>},
     {"handover", Kind::gather, any_size, true, Direct::by_trial, along<ship_handover, gather_route>},
     {"direct", Kind::gather, any_size, true, Direct::always, along<ship_direct, gather_route>},
     {"flat", Kind::scatter, flat_shipment, false, Direct::never, along<ship_flat, scatter_route>},
+    {"adaptive", Kind::scatter, any_size, true, Direct::by_trial, adaptive_along<scatter_route, 2>},
     {"staged", Kind::scatter, any_size, true, Direct::never, along<ship_staged, scatter_route>},
     {"handover", Kind::scatter, any_size, true, Direct::by_trial, along<ship_handover, scatter_route>},
     {"direct", Kind::scatter, any_size, true, Direct::always, along<ship_direct, scatter_route>},
     {"flat", Kind::allgather, flat_shipment, false, Direct::never, along<ship_flat, allgather_route>},
     {"pair", Kind::allgather, any_size, true, Direct::by_trial, along<ship_pair, allgather_route>},
+    {"adaptive", Kind::allgather, any_size, true, Direct::by_trial, adaptive_along<allgather_route>},
     {"staged", Kind::allgather, any_size, true, Direct::never, along<ship_staged, allgather_route>},
     {"direct", Kind::allgather, any_size, true, Direct::always, along<ship_direct, allgather_route>},
     {"flat", Kind::alltoall, flat_shipment, false, Direct::never, along<ship_flat, alltoall_route>},
     {"pair", Kind::alltoall, any_size, true, Direct::by_trial, along<ship_pair, alltoall_route>},
+    {"adaptive", Kind::alltoall, any_size, true, Direct::by_trial, adaptive_along<alltoall_route, 6>},
     {"staged", Kind::alltoall, any_size, true, Direct::never, along<ship_staged, alltoall_route>},
     {"direct", Kind::alltoall, any_size, true, Direct::always, along<ship_direct, alltoall_route>},
     {"staged", Kind::gatherv, any_size, true, Direct::never, along<ship_staged, gatherv_route>},
@@ -143,6 +151,7 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::scatterv, any_size, true, Direct::always, along<ship_direct, scatterv_route>},
     {"flat", Kind::allgatherv, flat_shipment, false, Direct::never, along<ship_flat, allgather_route>},
     {"pair", Kind::allgatherv, any_size, true, Direct::by_trial, along<ship_pair, allgather_route>},
+    {"adaptive", Kind::allgatherv, any_size, true, Direct::by_trial, adaptive_along<allgather_route>},
     {"staged", Kind::allgatherv, any_size, true, Direct::never, along<ship_staged, allgather_route>},
     {"direct", Kind::allgatherv, any_size, true, Direct::always, along<ship_direct, allgather_route>},
     {"pair", Kind::alltoallv, any_size, true, Direct::by_trial, along<ship_pair, alltoallv_route>},
@@ -155,10 +164,14 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::alltoallw, any_size, true, Direct::always, along<ship_direct, alltoallv_route>},
     {"flat", Kind::reduce_scatter, slot_payload, false, Direct::never, scatter_reduce_flat},
     {"presence", Kind::reduce_scatter, any_size, true, Direct::never, scatter_reduce_presence},
+    {"adaptive", Kind::reduce_scatter, any_size, true, Direct::by_trial,
+     staged_or_direct<scatter_reduce_staged, scatter_reduce_direct>},
     {"staged", Kind::reduce_scatter, any_size, true, Direct::never, scatter_reduce_staged},
     {"direct", Kind::reduce_scatter, any_size, true, Direct::always, scatter_reduce_direct},
     {"flat", Kind::reduce_scatter_block, slot_payload, false, Direct::never, scatter_reduce_flat},
     {"presence", Kind::reduce_scatter_block, any_size, true, Direct::never, scatter_reduce_presence},
+    {"adaptive", Kind::reduce_scatter_block, any_size, true, Direct::by_trial,
+     staged_or_direct<scatter_reduce_staged, scatter_reduce_direct>},
     {"staged", Kind::reduce_scatter_block, any_size, true, Direct::never, scatter_reduce_staged},
     {"direct", Kind::reduce_scatter_block, any_size, true, Direct::always, scatter_reduce_direct},
     {"flat", Kind::scan, slot_payload, false, Direct::never, over<prefix_flat, Prefix::with_own>},

@@ -1,6 +1,8 @@
 // A team: the ranks of one communicator on one node, as one of them sees it. All that an algorithm works with.
 #pragma once
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <new>
 
@@ -9,6 +11,7 @@
 #include "collective/board.hpp"
 #include "collective/domains.hpp"
 #include "collective/patterns/claims.hpp"
+#include "collective/request.hpp"
 #include "collective/trials.hpp"
 #include "collective/waiter.hpp"
 #include "kernels/kernels.hpp"
@@ -109,13 +112,17 @@ class Team {
   uint64_t epoch_rounds[epoch_ring] = {};  // the round that was each epoch; 0: none
   uint64_t tickets = 0;                    // of last-ticket combining
 
-  // Reductions for all, through cells or by direct access (allreduce/adaptive.cpp).
-  Trials<3> for_all;
+  // Reductions for all (allreduce/adaptive.cpp) and for one (reduce/adaptive.cpp).
+  Trials<3> for_all, reductions;
 
-  // Of two ranks: pieces that one gives (patterns/handover.hpp), that both give (patterns/shipment_pair.cpp), and that are
-  // reduced for one (reduce/adaptive.cpp).
+  // Other collectives, through cells or by direct access (patterns/by_trial.hpp).
+  static constexpr Kind travellers[] = {Kind::bcast,    Kind::gather,     Kind::scatter,        Kind::allgather,
+                                        Kind::alltoall, Kind::allgatherv, Kind::reduce_scatter, Kind::reduce_scatter_block};
+  Trials<2>& travels_of(Kind kind) { return travels_[std::find(travellers, std::end(travellers) - 1, kind) - travellers]; }
+
+  // Of two ranks: pieces that one gives (patterns/handover.hpp), and that both give (patterns/shipment_pair.cpp).
   Trials<2> handovers;
-  Trials<3> swaps[2], reductions;
+  Trials<3> swaps[2];
 
   // How this rank stores to its cells (patterns/rounds.hpp). Nobody else needs to know.
   Trials<2> puts;
@@ -165,6 +172,8 @@ class Team {
     }
     return Status::good();
   }
+
+  Trials<2> travels_[std::size(travellers)];
 
   Board* board_;
   std::unique_ptr<uint64_t[]> known_done_, known_drained_;

@@ -70,10 +70,10 @@ class Trials {
     Sizes& sizes = of(bytes);
     const float time = float(ticks) / float(bytes), usual = sizes.usual[sizes.fastest];
     const bool strange = time > much_else * usual || much_else * time < usual;
-    sizes.strange = strange ? sizes.strange + 1 : std::max(sizes.strange, 1u) - 1;
+    sizes.strange = uint8_t(std::max(sizes.strange + (strange ? 1 : -1), 0));
     if (sizes.strange < sizes.alarm) return;
     sizes.strange = 0;
-    sizes.alarm = std::min(2 * sizes.alarm, most_strange);
+    sizes.alarm = uint8_t(std::min(2 * sizes.alarm, most_strange));
     sizes.untimed = 0;
   }
 
@@ -83,25 +83,26 @@ class Trials {
   // For good.
   void settle(int way) {
     settled_ = true;
-    for (Sizes& sizes : sizes_) sizes.fastest = way;
+    for (Sizes& sizes : sizes_) sizes.fastest = uint8_t(way);
   }
 
  private:
-  static constexpr uint32_t calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
-  static constexpr uint32_t watched_each = 8, least_strange = 2, most_strange = 64;
+  static constexpr int calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
+  static constexpr int watched_each = 8, least_strange = 2, most_strange = 64;
   static constexpr float clearly = 1.5, about = 1.25, better = 1.06, much_else = 2;  // times as long
   static constexpr int smallest = 13, classes = 13;                                  // up to 16 KiB, ..., from 32 MiB
 
   // Between two powers of two bytes. Times are ticks per byte.
   struct Sizes {
-    int fastest = 0, tried = 0;  // ways tried in this trial: the fastest of the one before, then those that follow it
-    uint32_t noted = 0, missed = 0, untimed = 0;
-    uint32_t strange = 0, alarm = least_strange;  // watched calls that were, less those that were not; as many begin a trial
-    uint32_t period = 0;                          // calls between this trial and the next; 0: there was none yet
-    bool known = false;                           // one has come to its end
+    uint8_t fastest = 0, tried = 0;  // ways tried in this trial: the fastest of the one before, then those that follow it
+    uint8_t noted = 0, missed = 0;
+    uint8_t strange = 0, alarm = least_strange;  // watched calls that were, less those that were not; as many begin a trial
+    bool known = false;                          // one has come to its end
+    uint16_t untimed = 0;                        // calls before the next trial
+    uint16_t period = 0;                         // calls between this trial and the next; 0: there was none yet
     float times[calls_each], usual[ways], least = std::numeric_limits<float>::infinity();
     int way() const { return (fastest + tried) % ways; }
-    uint32_t wait_longer() { return period = std::clamp(4 * period, shortest, longest); }
+    uint16_t wait_longer() { return period = uint16_t(std::clamp(4 * int(period), shortest, longest)); }
     void forget() {
       tried = 0;
       noted = missed = 0;
@@ -123,7 +124,7 @@ class Trials {
     const float former = sizes.usual[sizes.fastest];
     const bool confirmed = sizes.known && former <= about * sizes.least;
     sizes.known = true;
-    if (former > better * sizes.least) sizes.fastest = int(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
+    if (former > better * sizes.least) sizes.fastest = uint8_t(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
     sizes.untimed = confirmed ? sizes.wait_longer() : sizes.period = shortest;
     if (confirmed && next_to(sizes) > 2 * sizes.least) sizes.untimed = longest;
     if (!confirmed) sizes.alarm = least_strange;

@@ -111,7 +111,7 @@ class EveryAlgorithm : public ::testing::TestWithParam<int> {
 TEST_P(EveryAlgorithm, AgreesWithReference) {
   for (int ranks : {1, 2, 3, 4, 5, 7, 8, 9}) {
     TeamOfThreads threads(ranks);
-    for (int i = 0; i < 12; ++i) run_case(threads, random_case(ranks));
+    for (int i = 0; i < in_time(12); ++i) run_case(threads, random_case(ranks));
   }
 }
 
@@ -126,7 +126,7 @@ TEST_P(EveryAlgorithm, AgreesWithReferenceInSeveralDomains) {
     options.domains = domains;
     options.readers = 2;
     TeamOfThreads threads(int(domains.size()), options);
-    for (int i = 0; i < 12; ++i) run_case(threads, random_case(threads.size()));
+    for (int i = 0; i < in_time(12); ++i) run_case(threads, random_case(threads.size()));
   }
 }
 
@@ -187,7 +187,7 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
     options.domains = domains;
     const int ranks = int(domains.size());
     TeamOfThreads threads(ranks, options);
-    for (int i = 0; i < 30; ++i) run_case(threads, random_case(ranks));
+    for (int i = 0; i < in_time(30); ++i) run_case(threads, random_case(ranks));
   }
 }
 
@@ -198,7 +198,7 @@ TEST_P(EveryAlgorithm, SleepsAndWakes) {
     options.domains = domains;
     const int ranks = int(domains.size());
     TeamOfThreads threads(ranks, options);
-    for (int i = 0; i < 12; ++i) run_case(threads, random_case(ranks));
+    for (int i = 0; i < in_time(12); ++i) run_case(threads, random_case(ranks));
   }
 }
 
@@ -216,7 +216,7 @@ TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
       options.domains = domains;
       const int ranks = int(domains.size());
       TeamOfThreads threads(ranks, options);
-      for (int i = 0; i < 6; ++i) run_case(threads, random_case(ranks));
+      for (int i = 0; i < in_time(6); ++i) run_case(threads, random_case(ranks));
     }
   }
 }

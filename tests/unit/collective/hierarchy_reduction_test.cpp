@@ -30,7 +30,7 @@ TEST_P(EveryPartialClusterReduction, AgreesWithReference) {
     if (is_prefix(row().kind) && !ranks.cluster(0).place.in_order) continue;
     for (size_t most : {200, 5000, 60000}) {
       PartialReductions some = calls(most);
-      for (int i = 0; i < 5; ++i) run_case(ranks, some, some.random_case(ranks.size()));
+      for (int i = 0; i < in_time(5); ++i) run_case(ranks, some, some.random_case(ranks.size()));
     }
   }
 }
@@ -38,7 +38,7 @@ TEST_P(EveryPartialClusterReduction, AgreesWithReference) {
 TEST_P(EveryPartialClusterReduction, CutsLargeVectors) {
   ClusterOfThreads ranks(placements[2]);
   PartialReductions large = calls(12 << 20);
-  for (int i = 0; i < 2; ++i) run_case(ranks, large, large.random_case(ranks.size()));
+  for (int i = 0; i < in_time(2); ++i) run_case(ranks, large, large.random_case(ranks.size()));
 }
 
 // Compositions do not commute: nodes whose ranks follow one another keep their order.
@@ -46,7 +46,7 @@ TEST_P(EveryPartialClusterReduction, AppliesUsersOperationsInRankOrder) {
   for (const std::vector<int>& placement : {placements[0], placements[2], placements[5], {0, 1, 1, 2, 3, 3, 4}}) {
     ClusterOfThreads ranks(placement);
     PartialReductions some = calls(60000);
-    for (int i = 0; i < 8; ++i)
+    for (int i = 0; i < in_time(8); ++i)
       run_case(ranks, some, some.with_counts({kernels::Op::user, kernels::Type::opaque, 8, {}}, ranks.size()));
   }
 }

@@ -61,7 +61,7 @@ class Shipments : public ::testing::Test {
   }
 
   void run_random(TeamOfThreads& threads, int calls) {
-    for (int i = 0; i < calls; ++i) {
+    for (int i = 0; i < in_time(calls); ++i) {
       Plan plan = random_plan(threads.size());
       std::vector<std::unique_ptr<Part>> parts;
       for (int r = 0; r < threads.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
@@ -393,13 +393,13 @@ TEST_F(Shipments, OfTwoRanksTryBothWays) {
     if (!is_shipment(row.kind) || (row.name != std::string("handover") && !swaps)) continue;
     Counting::Bytes counts[2];
     TeamOptions options;
-    options.cell_bytes = 64 << 10;
+    options.cell_bytes = 16 << 10;
     TeamOfThreads threads(2, options);
     for (int r = 0; r < 2; ++r)
       threads.team(r).direct = std::make_unique<Counting>(std::move(threads.team(r).direct), &counts[r]);
     int directly = 0;
     for (int i = 0; i < calls; ++i) {
-      const size_t size = i % 2 ? 300'000 : 700'000;  // more than the cells hold, so that the two meet
+      const size_t size = i % 2 ? 75'000 : 175'000;  // more than the cells hold, so that the two meet
       Plan plan{row.kind, 2, 0, {}, std::vector<bool>(2, false)};
       for (int from = 0; from < 2; ++from) plan.message.emplace_back(2, random_bytes(random_, size));
       threads.run([&](Team& team) {
@@ -415,8 +415,35 @@ TEST_F(Shipments, OfTwoRanksTryBothWays) {
     EXPECT_GE(directly, 4) << name(row.kind) << ": two calls of either size, if it is slower";
     EXPECT_LE(directly, calls - 4) << name(row.kind);
     Team& chooser = threads.team(swaps || scatters(row.kind) ? 0 : 1);
-    for (const size_t size : {300'000, 700'000})
+    for (const size_t size : {75'000, 175'000})
       EXPECT_GE(swaps ? chooser.swaps[0].fastest(size, -1) : chooser.handovers.fastest(size, -1), 0) << "was tried in full";
+  }
+}
+
+// Ranks that time calls together must choose alike.
+TEST_F(Shipments, OfMoreRanksTryBothWays) {
+  constexpr int ranks = 3;
+  for (const Algorithm& row : algorithms) {
+    if (!is_shipment(row.kind) || row.name != std::string("adaptive")) continue;
+    TeamOfThreads threads(ranks);
+    int timed[2] = {};
+    size_t bytes = 0;
+    for (int i = 0; i < 10; ++i) {
+      Plan plan{row.kind, ranks, i % ranks, {}, std::vector<bool>(ranks, false)};
+      for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, 20'000));
+      bytes = Part(plan, 0).request().bytes();
+      const auto next = Trials<2>(threads.team(0).travels_of(row.kind)).choose(bytes);
+      if (next.timed) ++timed[next.way];
+      threads.run([&](Team& team) {
+        Part part(plan, team.rank);
+        STRETTO_TRY(row.run(team, part.request()));
+        return part.right() ? Status::good() : invalid("wrong bytes", int(row.kind));
+      });
+    }
+    for (const int calls : timed) EXPECT_GE(calls, 2) << name(row.kind);
+    const int fastest = threads.team(0).travels_of(row.kind).fastest(bytes, -1);
+    EXPECT_GE(fastest, 0) << name(row.kind) << ": ten calls are a trial";
+    for (int r = 1; r < ranks; ++r) EXPECT_EQ(threads.team(r).travels_of(row.kind).fastest(bytes, -1), fastest) << name(row.kind);
   }
 }
 
