@@ -115,10 +115,11 @@ class Team {
   // Reductions for all (allreduce/adaptive.cpp) and for one (reduce/adaptive.cpp).
   Trials<3> for_all, reductions;
 
-  // Other collectives, through cells or by direct access (patterns/by_trial.hpp).
-  static constexpr Kind travellers[] = {Kind::bcast,    Kind::gather,     Kind::scatter,        Kind::allgather,
-                                        Kind::alltoall, Kind::allgatherv, Kind::reduce_scatter, Kind::reduce_scatter_block};
-  Trials<2>& travels_of(Kind kind) { return travels_[std::find(travellers, std::end(travellers) - 1, kind) - travellers]; }
+  // One of two ways (patterns/by_trial.hpp): other collectives through cells or by direct access; of reductions, direct forms.
+  static constexpr Kind with_two_ways[] = {
+      Kind::bcast,     Kind::reduce,   Kind::allreduce,  Kind::gather,         Kind::scatter,
+      Kind::allgather, Kind::alltoall, Kind::allgatherv, Kind::reduce_scatter, Kind::reduce_scatter_block};
+  Trials<2>& either_of(Kind kind) { return either_[std::find(with_two_ways, std::end(with_two_ways) - 1, kind) - with_two_ways]; }
 
   // Of two ranks: pieces that one gives (patterns/handover.hpp), and that both give (patterns/shipment_pair.cpp).
   Trials<2> handovers;
@@ -173,7 +174,7 @@ class Team {
     return Status::good();
   }
 
-  Trials<2> travels_[std::size(travellers)];
+  Trials<2> either_[std::size(with_two_ways)];
 
   Board* board_;
   std::unique_ptr<uint64_t[]> known_done_, known_drained_;

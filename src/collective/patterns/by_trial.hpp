@@ -60,11 +60,15 @@ Status by_trial(Team& team, const Request& request, Trials<ways>& trials, const 
   return by_trial(team, request, trials, all, [](int) {});
 }
 
+template <Way first, Way second>
+Status one_of(Team& team, const Request& request) {
+  return by_trial(team, request, team.either_of(request.kind), {first, second});
+}
+
 // `direct_from`: the ranks from which on direct access goes first.
 template <Way staged, Way direct, int direct_from = max_team + 1>
 Status staged_or_direct(Team& team, const Request& request) {
-  const bool first = team.size >= direct_from;
-  return by_trial(team, request, team.travels_of(request.kind), {first ? direct : staged, first ? staged : direct});
+  return team.size < direct_from ? one_of<staged, direct>(team, request) : one_of<direct, staged>(team, request);
 }
 
 }  // namespace stretto::collective

@@ -432,7 +432,7 @@ TEST_F(Shipments, OfMoreRanksTryBothWays) {
       Plan plan{row.kind, ranks, i % ranks, {}, std::vector<bool>(ranks, false)};
       for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, 20'000));
       bytes = Part(plan, 0).request().bytes();
-      const auto next = Trials<2>(threads.team(0).travels_of(row.kind)).choose(bytes);
+      const auto next = Trials<2>(threads.team(0).either_of(row.kind)).choose(bytes);
       if (next.timed) ++timed[next.way];
       threads.run([&](Team& team) {
         Part part(plan, team.rank);
@@ -441,9 +441,9 @@ TEST_F(Shipments, OfMoreRanksTryBothWays) {
       });
     }
     for (const int calls : timed) EXPECT_GE(calls, 2) << name(row.kind);
-    const int fastest = threads.team(0).travels_of(row.kind).fastest(bytes, -1);
+    const int fastest = threads.team(0).either_of(row.kind).fastest(bytes, -1);
     EXPECT_GE(fastest, 0) << name(row.kind) << ": ten calls are a trial";
-    for (int r = 1; r < ranks; ++r) EXPECT_EQ(threads.team(r).travels_of(row.kind).fastest(bytes, -1), fastest) << name(row.kind);
+    for (int r = 1; r < ranks; ++r) EXPECT_EQ(threads.team(r).either_of(row.kind).fastest(bytes, -1), fastest) << name(row.kind);
   }
 }
 
