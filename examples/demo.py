@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -140,6 +141,19 @@ class Demo:
         subprocess.run([self.stretto, "report", str(folder)], stdout=subprocess.DEVNULL, check=True)
 
 
+def busy_share(seconds: float = 0.3) -> float:
+    """Of the time of all CPUs, what is in use now."""
+
+    def read() -> tuple[int, int]:
+        times = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(times), times[3] + times[4]  # idle, or waiting for a disk
+
+    before = read()
+    time.sleep(seconds)
+    total, idle = (now - then for now, then in zip(read(), before, strict=True))
+    return 1 - idle / total if total else 0.0
+
+
 def largest_difference(a: list[float], b: list[float]) -> float:
     return max(abs(x - y) / max(abs(x), abs(y), 1e-30) for x, y in zip(a, b, strict=True))
 
@@ -193,8 +207,8 @@ def verdicts(four: tuple[list[Run], list[Run]], two: tuple[list[Run], list[Run]]
 def show(demo: Demo, options: argparse.Namespace) -> int:
     settings = "at its best known settings" if options.tuned else "at its own default settings"
     cpus = len(os.sched_getaffinity(0))
-    if (load := os.getloadavg()[0]) > cpus / 2:
-        print(f"Note: this machine is busy (load {load:.1f} on {cpus} CPUs): times of single runs will vary.\n")
+    if (share := busy_share()) > 0.25:
+        print(f"Note: other programs take {share:.0%} of this machine's CPUs just now: times of single runs will vary.\n")
     print(f"Training with {options.ranks} ranks on {cpus} CPUs, {demo.mpi.family} {settings}:", flush=True)
     four = demo.pairs(options.ranks, options.repeats)
     about = four[0][0].training
