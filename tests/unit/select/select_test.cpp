@@ -106,6 +106,29 @@ TEST(Rules, DefaultsCoverEverything) {
       }
 }
 
+// On Intel's CPUs, with more ranks than cores, MPI libraries but MPICH were better at these, and so left alone.
+TEST(Rules, DefaultsLeaveToMpiWhatItDoesBetterOnIntel) {
+  Rules rules = rules_of(default_rules());
+  const auto ask = [&](Kind kind, uint64_t bytes, int ranks, Library library, Cpu cpu) {
+    Facts facts{kind, bytes, ranks, true, Travel::by_rules};
+    facts.library = library;
+    facts.cpu = cpu;
+    return chosen(rules, facts);
+  };
+  for (Library library : {Library::openmpi, Library::intelmpi, Library::other}) {
+    EXPECT_EQ(ask(Kind::scatter, 600 << 10, 4, library, Cpu::intel), "mpi");
+    EXPECT_EQ(ask(Kind::scatter, 1 << 20, 4, library, Cpu::intel), "adaptive");
+    EXPECT_EQ(ask(Kind::allgather, 1 << 20, 4, library, Cpu::intel), "mpi");
+    EXPECT_EQ(ask(Kind::allgatherv, 1 << 20, 4, library, Cpu::intel), "mpi");
+    EXPECT_EQ(ask(Kind::alltoall, 1 << 20, 4, library, Cpu::intel), "mpi");
+    EXPECT_EQ(ask(Kind::alltoall, 1 << 20, 8, library, Cpu::intel), "adaptive");
+  }
+  for (Kind kind : {Kind::scatter, Kind::allgather, Kind::allgatherv, Kind::alltoall}) {
+    EXPECT_EQ(ask(kind, 600 << 10, 4, Library::mpich, Cpu::intel), "adaptive");
+    EXPECT_EQ(ask(kind, 600 << 10, 4, Library::openmpi, Cpu::amd), "adaptive");
+  }
+}
+
 // A collective that has but one form keeps it.
 TEST(Rules, TravelNeedsAForm) {
   Rules rules = rules_of(default_rules());
