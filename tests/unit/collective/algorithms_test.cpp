@@ -187,7 +187,7 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
     options.domains = domains;
     const int ranks = int(domains.size());
     TeamOfThreads threads(ranks, options);
-    for (int i = 0; i < in_time(30); ++i) run_case(threads, random_case(ranks));
+    for (int i = 0; i < 30; ++i) run_case(threads, random_case(ranks));
   }
 }
 
@@ -216,7 +216,7 @@ TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
       options.domains = domains;
       const int ranks = int(domains.size());
       TeamOfThreads threads(ranks, options);
-      for (int i = 0; i < in_time(6); ++i) run_case(threads, random_case(ranks));
+      for (int i = 0; i < 6; ++i) run_case(threads, random_case(ranks));
     }
   }
 }

@@ -61,7 +61,7 @@ class Shipments : public ::testing::Test {
   }
 
   void run_random(TeamOfThreads& threads, int calls) {
-    for (int i = 0; i < in_time(calls); ++i) {
+    for (int i = 0; i < calls; ++i) {
       Plan plan = random_plan(threads.size());
       std::vector<std::unique_ptr<Part>> parts;
       for (int r = 0; r < threads.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
@@ -92,7 +92,7 @@ class EveryShipment : public Shipments, public ::testing::WithParamInterface<int
 TEST_P(EveryShipment, DeliversWhatWasSent) {
   for (int ranks : {1, 2, 3, 4, 5, 8}) {
     TeamOfThreads threads(ranks);
-    run_random(threads, 15);
+    run_random(threads, in_time(15));
   }
 }
 
@@ -101,7 +101,7 @@ TEST_P(EveryShipment, WithoutReachingPeers) {
   options.direct = false;
   for (int ranks : {2, 3}) {
     TeamOfThreads threads(ranks, options);
-    run_random(threads, 10);
+    run_random(threads, in_time(10));
   }
 }
 
@@ -119,7 +119,7 @@ TEST_P(EveryShipment, SleepsAndWakes) {
   options.policy = {1, 0, 0, true};
   for (int ranks : {2, 4}) {
     TeamOfThreads threads(ranks, options);
-    run_random(threads, 10);
+    run_random(threads, in_time(10));
   }
 }
 
