@@ -447,6 +447,39 @@ TEST_F(Shipments, OfMoreRanksTryBothWays) {
   }
 }
 
+// A message is too long for one rank, of which the others learn nothing, in a call that all time together.
+TEST_F(Shipments, OfWhichOneIsTruncatedStayInStep) {
+  constexpr int ranks = 3, victim = 0;
+  for (const Route route : {gather_route, allgather_route}) {
+    TeamOfThreads threads(ranks);
+    Plan plan{route.ends == Ends::all ? Kind::allgather : Kind::gather, ranks, victim, {}, std::vector<bool>(ranks, false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, 20'000));
+    const size_t bytes = Part(plan, 0).request().bytes();
+    const Way run = route.ends == Ends::all ? adaptive_along<allgather_route> : adaptive_along<gather_route>;
+    constexpr int calls_of_a_way = 5, too_long = calls_of_a_way;  // the first that goes by direct access
+    for (int call = 0; call < 2 * calls_of_a_way; ++call) {
+      const auto next = Trials<2>(threads.team(victim).either_of(plan.kind)).choose(bytes);
+      ASSERT_TRUE(call != too_long || (next.timed && next.way == 1)) << "else this test shows nothing";
+      threads.run([&](Team& team) {
+        Part part(plan, team.rank);
+        Request request = part.request();
+        const bool truncates = call == too_long && team.rank == victim;
+        std::vector<Piece> rooms;
+        if (truncates) {
+          rooms.assign(request.gets, request.gets + ranks);
+          rooms[1].bytes -= 7;
+          request.gets = rooms.data();
+        }
+        const Status status = run(team, request);
+        if (!truncates) return status.ok() && !part.right() ? invalid("wrong bytes", call) : status;
+        return status.code == Code::truncated ? Status::good() : invalid("not truncated", int(status.code));
+      });
+    }
+    for (int r = 1; r < ranks; ++r)
+      EXPECT_EQ(threads.team(r).either_of(plan.kind).fastest(bytes), threads.team(0).either_of(plan.kind).fastest(bytes));
+  }
+}
+
 // Who gives to the root of a gather waits for nobody, whether sizes are known or not, as long as his cells hold what he gives.
 TEST_F(Shipments, GiversOfAGatherWaitForNobody) {
   for (const Kind kind : {Kind::gather, Kind::gatherv})
