@@ -9,7 +9,8 @@
 namespace stretto::collective {
 namespace {
 
-constexpr uint64_t nap_ns = 500'000;  // the longest sleep between two rounds of MPI progress
+constexpr uint64_t short_nap_ns = 100'000;  // where other signals count as well
+constexpr uint64_t early_ns = 100'000;      // a wait of so long is worth a system call of who ends it
 
 // The half of the number that the futex compares.
 const std::atomic<uint32_t>* low_half(const Signal& signal) {
@@ -32,11 +33,32 @@ Status Waiter::wait_long(const Wait& wait) {
   for (uint32_t i = 1; policy_.patience_ns > 0; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, while_yielding, wait));
-    if (i % between_clocks == 0 && now_ns() - began > policy_.patience_ns) break;
+    if (i % between_clocks == 0) {
+      const uint64_t waited = now_ns() - began;
+      if (waited > policy_.patience_ns) break;
+      if (waited > early_ns && may_sleep_early()) {
+        const Status slept = sleep(wait);
+        policy_.early_sleepers->fetch_sub(1, std::memory_order_relaxed);
+        return slept;
+      }
+    }
     platform::yield();
   }
+  return sleep(wait);
+}
+
+// Whether this rank has been counted as one that sleeps early.
+bool Waiter::may_sleep_early() const {
+  std::atomic<int32_t>* sleepers = policy_.early_sleepers;
+  if (sleepers == nullptr || sleepers->load(std::memory_order_relaxed) >= policy_.surplus) return false;
+  if (sleepers->fetch_add(1, std::memory_order_relaxed) < policy_.surplus) return true;
+  sleepers->fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+Status Waiter::sleep(const Wait& wait) {
   for (uint32_t naps = 1; !wait.is_over(); ++naps) {
-    nap(wait.signal, wait.target);
+    nap(wait.signal, wait.target, wait.ready ? short_nap_ns : nap_ns);
     if (wait.is_over()) break;
     STRETTO_TRY(attend(naps, while_sleeping, wait));
   }
@@ -56,10 +78,10 @@ Status Waiter::wait_suspended(const Wait& wait) {
 
 // A sleeper is counted before it looks a last time, and a fenced announcer looks at the count after its store, both sequentially
 // consistent: one of the two sees the other, so no wake-up is lost. Naps are bounded all the same.
-void Waiter::nap(Signal& signal, uint64_t target) {
+void Waiter::nap(Signal& signal, uint64_t target, uint64_t longest_ns) {
   signal.sleepers.fetch_add(1, std::memory_order_seq_cst);
   uint64_t seen = signal.value.load(std::memory_order_seq_cst);
-  if (!reached(seen, target)) platform::futex_wait(low_half(signal), uint32_t(seen), nap_ns);
+  if (!reached(seen, target)) platform::futex_wait(low_half(signal), uint32_t(seen), longest_ns);
   signal.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 

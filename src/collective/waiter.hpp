@@ -1,5 +1,6 @@
 // Waiting as a policy: spin, then yield, then sleep; meanwhile drive MPI's progress and notice the dead.
 #pragma once
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.hpp"
@@ -20,10 +21,17 @@ struct WaitPolicy {
   // whose core has gone idle takes 30 to 40 us.
   static constexpr uint64_t usual_patience_ns = 10'000'000;
   uint64_t patience_ns = usual_patience_ns;
+  // Where yields do not pass a shared CPU on, a rank sleeps early, if no more than `surplus` do: so the CPUs stay awake.
+  std::atomic<int32_t>* early_sleepers = nullptr;
+  int32_t surplus = 0;
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
-  static WaitPolicy dedicated() { return {60, 2000, usual_patience_ns, false}; }
+  static WaitPolicy dedicated() { return {.fenced = false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
-  static WaitPolicy oversubscribed() { return {4, 0, usual_patience_ns, true}; }
+  static WaitPolicy oversubscribed() { return {.looks = 4, .spins = 0}; }
+  // So it does where they are of different scheduling groups (platform/scheduling.hpp).
+  static WaitPolicy in_turns(std::atomic<int32_t>& early_sleepers, int surplus) {
+    return {.looks = 4, .spins = 0, .early_sleepers = &early_sleepers, .surplus = surplus};
+  }
 };
 
 // What waiting may call on. Both may be null.
@@ -75,8 +83,8 @@ class Waiter {
     return wait_long({signal, target, writer});
   }
 
-  // Returns once ready() is true, which `signal` reaching `target` brings about; so may others, which are noticed half a
-  // millisecond late when this rank sleeps.
+  // Returns once ready() is true, which `signal` reaching `target` brings about; so may others, which are noticed a tenth of
+  // a millisecond late when this rank sleeps.
   template <class Ready>
   Status until_any(const Ready& ready, Signal& signal, uint64_t target, int writer) {
     for (uint32_t i = 0; i < policy_.looks; ++i) {
@@ -140,8 +148,9 @@ class Waiter {
   }
   bool is_beside() const { return is_beside_; }
 
-  // Sleeps until the signal has changed from below `target`, half a millisecond at most.
-  static void nap(Signal& signal, uint64_t target);
+  // Sleeps until the signal has changed from below `target`, or for so long.
+  static constexpr uint64_t nap_ns = 500'000;  // between two rounds of MPI progress
+  static void nap(Signal& signal, uint64_t target, uint64_t longest_ns = nap_ns);
 
   // Stores `value` with release order and wakes whoever sleeps on the signal. Unfenced, the store does not wait for the line to
   // arrive from its readers, and the look at the peers' lines that follows overlaps with it.
@@ -178,6 +187,8 @@ class Waiter {
   }
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
+  bool may_sleep_early() const;
+  Status sleep(const Wait& wait);
   Status wait_suspended(const Wait& wait);
   Status attend(uint32_t count, const Periods& periods, const Wait& wait);
 

@@ -59,13 +59,6 @@ uint32_t ring_cells(int ranks, bool crowded) {
   return ring;
 }
 
-collective::WaitPolicy wait_policy(const char* setting, bool crowded) {
-  if (strcmp(setting, "spin") == 0) return {60, UINT32_MAX, 0, false};
-  if (strcmp(setting, "yield") == 0) return {10, 20, UINT64_MAX, true};
-  if (strcmp(setting, "futex") == 0) return {10, 20, 0, true};
-  return crowded ? collective::WaitPolicy::oversubscribed() : collective::WaitPolicy::dedicated();
-}
-
 }  // namespace
 
 Communicator::Communicator(Job& job, const Policy& policy, const int* members, int size, int rank, uint64_t board, Board* shared)
@@ -78,7 +71,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
       members_(new (std::nothrow) int[size_t(size)]) {
   if (members_) memcpy(members_.get(), members, size_t(size) * sizeof(int));
   collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
-  collective::Waiter waiter(wait_policy(policy.wait, job.crowded()), hooks);
+  collective::Waiter waiter(job.wait_policy(), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
   if (team_ && members_) settle(*team_, size);
   if (team_) team_->arrival_order = policy.arrival_order;

@@ -26,7 +26,6 @@ struct Policy {
   const select::Rules* rules = nullptr;
   select::Travel travel = select::Travel::by_rules;
   select::Library library = select::Library::other;
-  const char* wait = "auto";
   const char* fault = "";
   int readers = 0;             // most that read one buffer at a time by copying; 0: any number
   bool any_order = false;      // reductions may combine by domain first

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -11,6 +12,7 @@
 #include "collective/board.hpp"
 #include "platform/futex.hpp"
 #include "platform/rendezvous.hpp"
+#include "platform/scheduling.hpp"
 #include "platform/shared_memory.hpp"
 #include "platform/topology.hpp"
 #include "stretto/stretto.h"
@@ -56,17 +58,28 @@ int32_t own_domain(const Settings& settings, const platform::CpuSet& cpus, int l
 
 }  // namespace
 
-bool crowded(const Member* members, int count) {
+Sharing find_sharing(const Member* members, int count, int self) {
+  Sharing sharing;
   platform::CpuSet all;
   double quota = 0;
   for (int i = 0; i < count; ++i) {
     all.merge(members[i].cpus);
     if (members[i].cpu_quota > 0 && (quota == 0 || members[i].cpu_quota < quota)) quota = members[i].cpu_quota;
-    int same = 0;
-    for (int k = 0; k < count; ++k) same += members[k].cpus == members[i].cpus;
-    if (same > members[i].cpus.count()) return true;
+    if (members[i].scheduling_group != members[0].scheduling_group) sharing.yields_reach = false;
+    int first = count, same = 0;
+    for (int k = count - 1; k >= 0; --k)
+      if (members[k].cpus == members[i].cpus) ++same, first = k;
+    const int surplus = same - members[i].cpus.count();
+    if (surplus > 0) sharing.crowded = true;
+    if (i == self && surplus > 0) sharing.first = first, sharing.surplus = surplus;
   }
-  return count > all.count() || (quota > 0 && count > quota);
+  const bool exceed_quota = quota > 0 && count > quota;
+  if (exceed_quota) sharing.yields_reach = false;  // whoever looks on uses up what all may have, even on a CPU of its own
+  const int cpus = exceed_quota ? std::min(all.count(), std::max(1, int(quota))) : all.count();
+  if (count <= cpus) return sharing;
+  sharing.crowded = true;
+  if (exceed_quota || sharing.surplus == 0) sharing.first = 0, sharing.surplus = count - cpus;
+  return sharing;
 }
 
 int domains_of(const Member* members, int count) {
@@ -92,7 +105,7 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   meet_nodes(agreed.ok());
   STRETTO_TRY(agreed);
   pool_ = Pool(&header_->pool, &segment_);
-  crowded_ = engine::crowded(header_->members, place_.local_size);
+  sharing_ = find_sharing(header_->members, place_.local_size, place_.local_rank);
   domains_ = domains_of(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
@@ -143,6 +156,7 @@ void Job::enter(uint64_t fingerprint) {
   me.cpus = platform::allowed_cpus();
   me.domain = own_domain(settings_, me.cpus, place_.local_rank);
   me.cpu_quota = platform::cpu_quota();
+  me.scheduling_group = platform::scheduling_group();
   me.fingerprint = fingerprint;
   me.probe_address = reinterpret_cast<uint64_t>(&probe_word);
   me.probe_value = probe_word;
@@ -189,6 +203,15 @@ Status Job::agree(uint64_t deadline) {
     default:
       return timed_out("some ranks of this node do not run Stretto", int(present));
   }
+}
+
+collective::WaitPolicy Job::wait_policy() const {
+  if (strcmp(settings_.wait, "spin") == 0) return {.looks = 60, .spins = UINT32_MAX, .patience_ns = 0, .fenced = false};
+  if (strcmp(settings_.wait, "yield") == 0) return {.looks = 10, .spins = 20, .patience_ns = UINT64_MAX};
+  if (strcmp(settings_.wait, "futex") == 0) return {.looks = 10, .spins = 20, .patience_ns = 0};
+  if (!crowded()) return collective::WaitPolicy::dedicated();
+  if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed();
+  return collective::WaitPolicy::in_turns(header_->members[sharing_.first].early_sleepers, sharing_.surplus);
 }
 
 // The setting is equal on all ranks, so all come here.

@@ -11,9 +11,11 @@
 
 #include "base/settings.hpp"
 #include "base/status.hpp"
+#include "collective/waiter.hpp"
 #include "engine/arenas.hpp"
 #include "engine/pool.hpp"
 #include "engine/segment.hpp"
+#include "engine/sharing.hpp"
 #include "platform/cpus.hpp"
 #include "platform/process.hpp"
 #include "select/rules.hpp"
@@ -28,13 +30,15 @@ struct Member {
   int32_t world_size;
   platform::ProcessId process;
   platform::CpuSet cpus;
-  int32_t domain;          // where it stands: equal on ranks that are near one another; -1: everywhere
-  double cpu_quota;        // of its control group; 0: none
-  uint64_t fingerprint;    // of its settings, rules and build
-  uint64_t probe_address;  // of a word in its private memory, for a trial read ...
-  uint64_t probe_value;    // ... and what stands there
-  uint64_t arena_bytes;    // size of its arena; 0: it has none
-  int64_t xpmem_segment;   // its address space for XPMEM; 0: it has none
+  int32_t domain;    // where it stands: equal on ranks that are near one another; -1: everywhere
+  double cpu_quota;  // of its control group; 0: none
+  uint64_t scheduling_group;
+  std::atomic<int32_t> early_sleepers;  // among the ranks for whom this is the first of those that share CPUs
+  uint64_t fingerprint;                 // of its settings, rules and build
+  uint64_t probe_address;               // of a word in its private memory, for a trial read ...
+  uint64_t probe_value;                 // ... and what stands there
+  uint64_t arena_bytes;                 // size of its arena; 0: it has none
+  int64_t xpmem_segment;                // its address space for XPMEM; 0: it has none
 };
 
 // Whether the ranks on all nodes take part.
@@ -54,6 +58,9 @@ struct JobHeader {
   Member members[1];  // local_size of them
 };
 
+// Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.
+Sharing find_sharing(const Member* members, int count, int self);
+
 // Who this process is among the ranks of its job, as MPI and the launcher tell.
 struct Place {
   int world_rank = 0;
@@ -69,7 +76,10 @@ class Job {
   Status join(const Place& place, const Settings& settings, const select::Rules& rules);
 
   bool joined() const { return joined_; }
-  bool crowded() const { return crowded_; }  // ranks outnumber the CPUs they may use
+  bool crowded() const { return sharing_.crowded; }  // ranks outnumber the CPUs they may use
+  const Sharing& sharing() const { return sharing_; }
+  // How a rank waits where it shares CPUs, or does not.
+  collective::WaitPolicy wait_policy() const;
   int local_size() const { return place_.local_size; }
   int domains() const { return domains_; }  // over which its ranks are spread
 
@@ -112,15 +122,12 @@ class Job {
   std::unique_ptr<transport::XpmemPeers> xpmem_;
   JobHeader* header_ = nullptr;
   bool joined_ = false;
-  bool crowded_ = false;
+  Sharing sharing_;
   Nodes nodes_ = Nodes::one;
   bool speaks_for_nodes_ = false;
   uint64_t fingerprint_ = 0;
   int domains_ = 1;
 };
-
-// Whether these ranks, each with its allowed CPUs, must share one: all together, or those with equal sets.
-bool crowded(const Member* members, int count);
 
 // How many different domains they stand in.
 int domains_of(const Member* members, int count);

@@ -5,14 +5,15 @@
 #include <mutex>
 
 #include "engine/operation.hpp"
+#include "engine/sharing.hpp"
 
 namespace stretto::engine {
 
 class Progress {
  public:
-  // crowded: threads that look on keep their core from others. host: what drives MPI while a call waits here; may be null.
-  void configure(bool crowded, void (*host)(void*)) {
-    crowded_ = crowded;
+  // host: what drives MPI while a call waits here; may be null.
+  void configure(const Sharing& sharing, void (*host)(void*)) {
+    sharing_ = sharing;
     host_ = host;
   }
 
@@ -30,7 +31,7 @@ class Progress {
 
   // After the `round`-th fruitless drive() in a row: spins, then yields, then sleeps for a fraction of a millisecond. Who has
   // nothing else to do yields for as long as one that waits in a blocking collective; a helper, who works beside others, does
-  // not.
+  // not, nor does anybody where yields do not pass a shared CPU on.
   void rest(uint32_t round, bool helps = false);
 
   // Operations in queues; the word that the helper sleeps on.
@@ -46,7 +47,7 @@ class Progress {
   Queue* take();
   bool nap_on_only_signal();
 
-  bool crowded_ = false;
+  Sharing sharing_;
   void (*host_)(void*) = nullptr;
   std::mutex mutex_;                          // of what follows, and of all queues
   Queue *first_ = nullptr, *last_ = nullptr;  // queues with operations at which no thread is

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
@@ -75,10 +77,23 @@ std::string_view below_mount(std::string_view path, std::string_view root) {
   return path.starts_with('/') ? path : std::string_view{};
 }
 
+// The path of a file of the group, or of the group itself.
+struct InGroup {
+  char path[sizeof Cgroup::mount + sizeof Cgroup::path + 64];
+  explicit InGroup(const Cgroup& group, const char* file = "") {
+    snprintf(path, sizeof path, "%s%s/%s", group.mount, group.path, file);
+  }
+  bool exists() const { return access(path, F_OK) == 0; }
+};
+
 std::string_view read_limit(const Cgroup& group, const char* file, char* buffer, size_t capacity) {
-  char path[sizeof group.mount + sizeof group.path + 64];
-  snprintf(path, sizeof path, "%s%s/%s", group.mount, group.path, file);
-  return read_text(path, buffer, capacity);
+  return read_text(InGroup(group, file).path, buffer, capacity);
+}
+
+// Only v1's group of all has an agent; in v2 it alone has no weight, as has a group to which the controller does not extend.
+bool is_scheduled_as_one(const Cgroup& group) {
+  if (group.version == 2) return InGroup(group, "cpu.weight").exists();
+  return group.path[0] != '\0' || !InGroup(group, "release_agent").exists();
 }
 
 // Calls `visit` for the group and each group above it, up to the mount itself.
@@ -129,6 +144,16 @@ double cgroup_cpu_quota(const Cgroup& group) {
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
   });
   return least;
+}
+
+uint64_t cgroup_scheduled_as(const Cgroup& group) {
+  uint64_t number = 0;
+  if (group.version == 0) return number;
+  for_each_level(group, [&](const Cgroup& level) {
+    struct stat found;
+    if (number == 0 && is_scheduled_as_one(level) && stat(InGroup(level).path, &found) == 0) number = found.st_ino;
+  });
+  return number;
 }
 
 size_t cgroup_memory_limit(const Cgroup& group) {

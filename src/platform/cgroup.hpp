@@ -1,6 +1,7 @@
 // The control group this process runs in, and the limits it inherits. Both hierarchies, v1 and v2, and mixtures of them.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace stretto::platform {
@@ -23,5 +24,9 @@ Cgroup find_own_cgroup(std::string_view controller);
 // The tightest limit of the group and all groups above it: CPUs' worth of time (0: unlimited), bytes (SIZE_MAX: unlimited).
 double cgroup_cpu_quota(const Cgroup& group);
 size_t cgroup_memory_limit(const Cgroup& group);
+
+// A number for the group of the cpu controller whose members the scheduler weighs against each other: that group, or the nearest
+// above it to which the controller extends. 0: the group of all, or unknown.
+uint64_t cgroup_scheduled_as(const Cgroup& group);
 
 }  // namespace stretto::platform

@@ -94,7 +94,6 @@ bool prepare_policy(const Settings& s, Context& c) {
                     : strcmp(s.transport, "cma") == 0 ? select::Travel::direct
                                                       : select::Travel::by_rules;
   c.policy.library = mpi_library();
-  c.policy.wait = s.wait;
   c.policy.fault = s.fault;
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
   c.policy.any_order = strcmp(s.order, "domains") == 0;
@@ -216,7 +215,7 @@ void activate(Context& c) {
   set_verdict("accelerating: %d ranks on this node%s%s%s%s", c.job.local_size(), domains, crowded, nodes,
               c.rules.tuned ? ", tuned rules" : "");
   trace::header()->accelerating = 1;
-  c.progress.configure(c.job.crowded(), drive_progress);
+  c.progress.configure(c.job.sharing(), drive_progress);
   c.helper.configure(&c.progress, strcmp(settings().progress, "thread") == 0);
   c.active.store(true, std::memory_order_release);
   taking_now.store(true, std::memory_order_release);

@@ -193,7 +193,7 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
 
 TEST_P(EveryAlgorithm, SleepsAndWakes) {
   TeamOptions options;
-  options.policy = {1, 0, 0, true};  // straight to the futex
+  options.policy = {.looks = 1, .spins = 0, .patience_ns = 0};  // straight to the futex
   for (const std::vector<int32_t>& domains : {std::vector<int32_t>{0, 0}, {0, 0, 1, 1}}) {
     options.domains = domains;
     const int ranks = int(domains.size());

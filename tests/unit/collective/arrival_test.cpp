@@ -180,7 +180,7 @@ TEST(Arrival, GivesTheSameBitsByPresence) {
 
 TEST(Arrival, SleepsAndWakes) {
   TeamOptions options;
-  options.policy = {1, 0, 0, true};
+  options.policy = {.looks = 1, .spins = 0, .patience_ns = 0};
   for (unsigned seed = 0; seed < 20; ++seed) run_seed(10000 + seed, 2 + int(seed) % 5, options, "");
 }
 

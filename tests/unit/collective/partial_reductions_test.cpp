@@ -49,7 +49,7 @@ TEST_P(EveryPartialReduction, PassesTheEndOf32Bits) {
 
 TEST_P(EveryPartialReduction, SleepsAndWakes) {
   TeamOptions options;
-  options.policy = {1, 0, 0, true};
+  options.policy = {.looks = 1, .spins = 0, .patience_ns = 0};
   TeamOfThreads threads(4, options);
   for (int i = 0; i < 10; ++i) run_case(threads, random_case(4));
 }

@@ -116,7 +116,7 @@ TEST_P(EveryShipment, PassesTheEndOf32Bits) {
 
 TEST_P(EveryShipment, SleepsAndWakes) {
   TeamOptions options;
-  options.policy = {1, 0, 0, true};
+  options.policy = {.looks = 1, .spins = 0, .patience_ns = 0};
   for (int ranks : {2, 4}) {
     TeamOfThreads threads(ranks, options);
     run_random(threads, in_time(10));

@@ -8,6 +8,10 @@
 namespace stretto::collective {
 namespace {
 
+constexpr WaitPolicy spinning{.looks = 1, .spins = UINT32_MAX, .patience_ns = 0, .fenced = false};
+constexpr WaitPolicy yielding{.looks = 1, .spins = 1, .patience_ns = UINT64_MAX};
+constexpr WaitPolicy sleeping{.looks = 1, .spins = 1, .patience_ns = 0};
+
 TEST(Reached, ComparesAlsoJustBelowZero) {
   EXPECT_TRUE(reached(5, 5));
   EXPECT_TRUE(reached(6, 5));
@@ -19,7 +23,7 @@ TEST(Reached, ComparesAlsoJustBelowZero) {
 
 // Whoever only spins or only yields still drives progress and notices deaths.
 TEST(Waiter, AttendsWhateverThePolicy) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
+  for (WaitPolicy policy : {spinning, yielding, sleeping}) {
     Signal never;
     int driven = 0;
     WaitHooks hooks;
@@ -47,9 +51,29 @@ TEST(Waiter, SleepsWhenItsPatienceIsAtAnEnd) {
   }
 }
 
+// Where a yield gives nobody the CPU: as many sleep early as there are more ranks than CPUs, and are counted while they do.
+TEST(Waiter, SleepsInTurns) {
+  Signal signal;
+  std::atomic<int32_t> early_sleepers{0};
+  const WaitPolicy policy = WaitPolicy::in_turns(early_sleepers, 2);
+  const auto wait = [&] { EXPECT_TRUE(Waiter(policy, {}).until(signal, 1, 0).ok()); };
+  std::thread ranks[] = {std::thread(wait), std::thread(wait), std::thread(wait)};
+  bool all_sleep = false;  // the third when its patience is at an end
+  for (int i = 0; i < 2000 && !(all_sleep = signal.sleepers.load() == 3); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(all_sleep);
+  EXPECT_EQ(early_sleepers.load(), 2);
+  Waiter(policy, {}).announce(signal, 1);
+  for (std::thread& rank : ranks) rank.join();
+  EXPECT_EQ(early_sleepers.load(), 0);
+  WaitHooks hooks;
+  hooks.alive = [](void*, int) { return false; };
+  EXPECT_EQ(Waiter(policy, hooks).until(signal, 2, 1).code, Code::peer_lost);
+  EXPECT_EQ(early_sleepers.load(), 0);
+}
+
 TEST(Waiter, SeesWhatWasStoredBefore) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true},
-                            WaitPolicy::dedicated()}) {
+  for (WaitPolicy policy : {spinning, yielding, sleeping, WaitPolicy::dedicated()}) {
     Signal ping, pong;
     int data = 0, sum = 0;
     std::thread peer([&] {
@@ -73,7 +97,7 @@ TEST(Waiter, SeesWhatWasStoredBefore) {
 
 // Of several signals one is slept on; what comes by another is seen all the same.
 TEST(Waiter, WaitsForAnyOfSeveral) {
-  for (WaitPolicy policy : {WaitPolicy{1, UINT32_MAX, 0, false}, WaitPolicy{1, 1, UINT64_MAX, true}, WaitPolicy{1, 1, 0, true}}) {
+  for (WaitPolicy policy : {spinning, yielding, sleeping}) {
     Signal never, other;
     std::thread peer([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -132,7 +156,7 @@ TEST(Waiter, TakesTheLastWordOfTheDead) {
     Waiter().announce(*static_cast<Signal*>(context), 1);  // announced, then died
     return false;
   };
-  EXPECT_TRUE(Waiter({1, 1, true}, hooks).until(signal, 1, 0).ok());
+  EXPECT_TRUE(Waiter({.looks = 1, .spins = 1, .patience_ns = 1}, hooks).until(signal, 1, 0).ok());
 }
 
 // What is waited for may come of nothing but that.
@@ -147,7 +171,7 @@ TEST(Waiter, DrivesProgress) {
     auto& own = *static_cast<Driven*>(context);
     if (++own.times == 3) Waiter().announce(own.signal, 1);
   };
-  EXPECT_TRUE(Waiter({1, 1, true}, hooks).until(driven.signal, 1, 0).ok());
+  EXPECT_TRUE(Waiter({.looks = 1, .spins = 1, .patience_ns = 1}, hooks).until(driven.signal, 1, 0).ok());
   EXPECT_GE(driven.times, 3);
 }
 

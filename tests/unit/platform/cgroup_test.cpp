@@ -83,6 +83,37 @@ TEST(CgroupLimits, VersionOne) {
   EXPECT_EQ(cgroup_memory_limit(group), 1048576u);
 }
 
+// The nearest group to which the controller extends; the root is everybody's.
+TEST(CgroupScheduling, VersionTwo) {
+  TemporaryTree tree;
+  tree.write("cgroup.procs", "");
+  tree.write("a/cpu.weight", "100\n");
+  tree.write("a/b/cgroup.procs", "");
+  tree.write("c/cgroup.procs", "");
+  const auto number = [&](const std::string& path) {
+    return cgroup_scheduled_as(find_cgroup("0::" + path + "\n", v2_mount("/", tree.path()), "cpu"));
+  };
+  EXPECT_NE(number("/a"), 0u);
+  EXPECT_EQ(number("/a/b"), number("/a"));
+  EXPECT_EQ(number("/c"), 0u);
+  EXPECT_EQ(number("/"), 0u);
+  tree.write("a/b/cpu.weight", "100\n");
+  EXPECT_NE(number("/a/b"), number("/a"));
+  EXPECT_EQ(cgroup_scheduled_as(Cgroup{}), 0u);
+}
+
+TEST(CgroupScheduling, VersionOne) {
+  TemporaryTree tree;
+  tree.write("a/tasks", "");
+  const auto number = [&](const std::string& path) {
+    return cgroup_scheduled_as(find_cgroup("1:cpu:" + path + "\n", v1_mount("cpu", "/", tree.path()), "cpu"));
+  };
+  EXPECT_NE(number("/"), 0u);  // in a container: what it sees as the root is not
+  tree.write("release_agent", "");
+  EXPECT_EQ(number("/"), 0u);
+  EXPECT_NE(number("/a"), 0u);
+}
+
 TEST(CgroupLimits, EscapedPaths) {
   TemporaryTree tree;
   tree.write("with blank/cpu.max", "200000 100000\n");
