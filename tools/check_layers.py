@@ -20,6 +20,7 @@ CPP_LEVELS = {
     "trace": 1,
     "arena": 2,
     "kernels": 2,
+    "launcher": 2,
     "transport": 2,
     "collective": 3,
     "select": 4,

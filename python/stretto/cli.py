@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -95,7 +94,7 @@ def run(
     if plan.warning:
         report.say(plan.warning)
     if dry_run:
-        print(shlex.join(plan.rewritten(None)))
+        print(plan.shown())
         return
     check_writable(summary)
     result = session.execute(plan)

@@ -20,6 +20,7 @@ LIBRARIES = {
 }
 _SECONDS = 60.0
 ARENA = "libstretto_arena.so"  # the allocator of --arena, for any MPI
+LAUNCHER = "libstretto_launcher.so"  # for the launcher, which no rank gets
 ABI_NAMES = {
     "ompi": "Open MPI 5",
     "ompi4": "Open MPI 4",
@@ -46,6 +47,14 @@ def find_arena(beside: Path) -> Path:
         if path.is_file():
             return path
     raise StrettoError(f"{folder() / ARENA} is missing: build it with ./dev build, or reinstall Stretto")
+
+
+def find_for_launcher(beside: Path) -> Path | None:
+    """The launcher's library, found likewise; None where it is not, or cannot be preloaded: one can do without it."""
+    for path in (beside.parent / LAUNCHER, folder() / LAUNCHER):
+        if path.is_file():
+            return path if not set(": ") & set(str(path)) else None
+    return None
 
 
 def ask(path: Path, calls: Sequence[Sequence[Any]]) -> list[Any]:

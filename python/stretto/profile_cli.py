@@ -66,7 +66,7 @@ def profile(
     if plan.warning:
         report.say(plan.warning)
     if dry_run:
-        print(shlex.join(plan.rewritten(None)))
+        print(plan.shown())
         return
     folder = profiling.make_folder(output)
     outcome = profiling.execute(plan, options, folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 from stretto import analysis, job, meeting, preload, programs
 from stretto.errors import StrettoError
 from stretto.launchers import Launcher, Style, identify
-from stretto.rewrite import rewrite
+from stretto.rewrite import PRELOAD, merge, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Plan:
     more_libraries: tuple[Path, ...] = ()  # preloaded behind `library`
     settings: dict[str, str] = field(default_factory=dict)  # more variables for the ranks
     arena: Path | None = None  # the arena's library, where it is asked for
+    in_launcher: Path | None = None  # preloaded into the launcher itself
 
     def rewritten(self, record_folder: Path | None, meeting_at: str = "") -> list[str]:
         """The command line as it is run. `meeting_at`: where the nodes of the job meet."""
@@ -43,6 +45,17 @@ class Plan:
         libraries = [str(path) for path in (self.library, *arena, *self.more_libraries)]
         return rewrite(self.launcher.style, self.command, libraries, others, os.environ)
 
+    def launcher_environment(self) -> dict[str, str]:
+        """What differs in the launcher's environment from this process's."""
+        if self.in_launcher is None:
+            return {}
+        return {PRELOAD: merge(os.environ.get(PRELOAD, ""), str(self.in_launcher))}
+
+    def shown(self) -> str:
+        """What is run, as a shell would read it."""
+        variables = [f"{name}={shlex.quote(value)}" for name, value in self.launcher_environment().items()]
+        return " ".join([*variables, shlex.join(self.rewritten(None))])
+
     def _inherited(self) -> dict[str, str]:
         """The user's settings, which Open MPI does not take to other nodes by itself; all nodes must have the same."""
         if self.launcher.style is not Style.OPENMPI:
@@ -53,7 +66,7 @@ class Plan:
         """Runs the job to its end, with its records in `folder`."""
         off = self.accelerate == "off" or os.environ.get("STRETTO_NODES") == "off"
         with contextlib.nullcontext("") if off else meeting.held(self.job_id) as addresses:
-            return job.run(self.launcher.path, self.rewritten(folder, addresses), os.environ)
+            return job.run(self.launcher.path, self.rewritten(folder, addresses), {**os.environ, **self.launcher_environment()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +114,15 @@ def plan(
     settings = {"STRETTO_ORDER": order} if order else {}
     if turns:
         settings["STRETTO_TURNS"] = str(turns)
-    return Plan(list(command), launcher, chosen, path, mode, warning, settings=settings, arena=arena_library)
+    in_launcher = preload.find_for_launcher(path) if mode == "on" and _parts_ranks(launcher) else None
+    return Plan(
+        list(command), launcher, chosen, path, mode, warning, settings=settings, arena=arena_library, in_launcher=in_launcher
+    )
+
+
+def _parts_ranks(launcher: Launcher) -> bool:
+    """Whether it may start each rank in a session of its own, where one that waits takes time from one that works."""
+    return launcher.style is Style.HYDRA and os.environ.get("STRETTO_SESSIONS") != "own"
 
 
 def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:

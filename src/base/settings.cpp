@@ -53,6 +53,10 @@ constexpr SettingRow rows[] = {
      "always, in jobs over several nodes with MPI_THREAD_MULTIPLE and for their collectives too"},
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
+    {"STRETTO_SESSIONS", "auto|own", "auto",
+     "sessions of the ranks under MPICH's Hydra: auto: one on each node where they share CPUs (read by stretto run); own: each "
+     "its "
+     "own, as Hydra has it"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -147,7 +151,8 @@ void assign(int row, const char* value, Settings* s) {
       s->arena = strcmp(value, "on") == 0;
       break;
     case 17:
-      break;  // read by libstretto_arena.so alone
+    case 26:
+      break;  // read by libstretto_arena.so alone, and by stretto run
     case 18:
       s->topology = value;
       break;

@@ -138,6 +138,23 @@ def test_oversubscription(tmp_path: Path, cpus: Any, told: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("facts", "told"),
+    [
+        ({"launcher_version": "Hydra 5.0.2", "accelerate": "off"}, "stretto run"),
+        ({"launcher_version": "Hydra", "accelerate": "on"}, ""),
+        ({"launcher_version": "Open MPI 5.0.11", "command": "mpirun -n 4 a"}, "--oversubscribe"),
+        ({"launcher_version": "Open MPI 5.0.11", "command": "mpirun --oversubscribe -n 4 a"}, ""),
+    ],
+)
+def test_how_ranks_may_share_cpus(tmp_path: Path, facts: dict[str, str], told: str) -> None:
+    processes = world(4)
+    allreduces(processes, balanced(100, 4), 1e-5)
+    finding = about(profile(tmp_path, processes, cpus={"node0": 2}, **facts), "4 ranks share 2 CPUs on node0")
+    assert finding is not None and told in finding.advice
+    assert bool(told) == (", or " in finding.advice)
+
+
+@pytest.mark.parametrize(
     ("masks", "told"), [((3, 3, 3, 3), True), ((1, 2, 4, 8), False), ((3, 3, 0, 12), False), ((1,) * 4, True)]
 )
 def test_oversubscription_by_what_the_ranks_say(tmp_path: Path, masks: tuple[int, ...], told: bool) -> None:

@@ -98,11 +98,13 @@ def run(
 
 
 def _execute(launcher: Launcher, whole: list[str], choice: Choice, follower: _Follower) -> job.Outcome:
+    environment = dict(os.environ)
     if not choice.plain:
         plan = session.plan(whole, "on", choice.abi, choice.library, choice.arena)
         whole = replace(plan, settings={**plan.settings, **dict(choice.settings)}).rewritten(None)
+        environment |= plan.launcher_environment()
     with follower:
-        return job.run(launcher.path, whole, os.environ)
+        return job.run(launcher.path, whole, environment)
 
 
 class _Follower:

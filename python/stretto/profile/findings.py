@@ -181,6 +181,15 @@ def late_node(seen: View) -> list[Said]:
     return said
 
 
+def _how_to_share(seen: View) -> str:
+    """What lets ranks that wait give their CPU to others, where they do not."""
+    if seen.job.text("launcher_version").startswith("Hydra"):
+        accelerated = seen.job.text("accelerate") == "on"
+        return "" if accelerated else ", or use stretto run, under which ranks that wait give their CPU to the others"
+    yields = "oversubscribe" in seen.job.text("command")
+    return "" if yields else ", or have the MPI yield while it waits (Open MPI: --oversubscribe)"
+
+
 def oversubscribed(seen: View) -> list[Said]:
     """Hosts with more ranks than CPUs."""
     allowed = cpus_of_hosts(seen.job)
@@ -195,8 +204,7 @@ def oversubscribed(seen: View) -> list[Said]:
     part = sum(number for number, _ in crowded.values()) / max(1, len(seen.job.mpi))
     title = f"{number} ranks share {say.count(cpus, 'CPU')} on {host}{more}"
     text = "Ranks take turns: the one that everybody waits for may be the one that does not run."
-    yields = "oversubscribe" in seen.job.text("command")
-    more = "" if yields else ", or have the MPI yield while it waits (Open MPI: --oversubscribe)"
+    more = _how_to_share(seen)
     advice = f"Start as many ranks as there are CPUs{more}."
     return [Said(seen.waiting * part, Finding(Severity.bad, title, text, advice, "ranks"))]
 
