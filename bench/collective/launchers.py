@@ -187,6 +187,11 @@ class Stretto:
         env = {"LD_PRELOAD": ":".join(map(str, loaded)), "STRETTO_JOB": uuid.uuid4().hex, **self.settings}
         return {**env, "STRETTO_ARENA": "on"} if self.arena else env
 
+    def for_launcher(self, peer: Peer) -> dict[str, str]:
+        """As `stretto run` does it for Hydra (docs/commands.md)."""
+        found = find_beside(self.library.parent, "libstretto_launcher.so") if peer.key != "openmpi" else None
+        return {"LD_PRELOAD": str(found)} if found else {}
+
 
 def find_preloads() -> Path | None:
     """The newest folder in which a build left the preload libraries."""
@@ -197,7 +202,7 @@ def find_preloads() -> Path | None:
 
 def find_beside(folder: Path, name: str) -> Path | None:
     """Another library or program of Stretto's, beside the preload libraries: installed, or in a build's folders."""
-    places = (folder / name, folder.parent / "arena" / name, folder.parent / "bench" / name)
+    places = (folder / name, folder.parent / "arena" / name, folder.parent / "bench" / name, folder.parent / "launcher" / name)
     return next((place for place in places if place.is_file()), None)
 
 
@@ -225,7 +230,8 @@ def run(
         output = Path(folder) / "points.json"
         command = [str(peer.home / "bin" / peer.launcher), *_for_ranks(peer, ranks, cores, for_ranks), str(program.path)]
         command += [*program.arguments, "--json", str(output)]
-        whole = _finish(command, _environment(peer, config), limit)
+        env = _environment(peer, config) | (stretto.for_launcher(peer) if stretto else {})
+        whole = _finish(command, env, limit)
         text = output.read_text() if output.exists() else ""
     lines: list[dict[str, Any]] = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
     if not lines:
