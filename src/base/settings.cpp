@@ -54,9 +54,9 @@ constexpr SettingRow rows[] = {
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
     {"STRETTO_SESSIONS", "auto|own", "auto",
-     "sessions of the ranks under MPICH's Hydra: auto: one on each node where they share CPUs (read by stretto run); own: each "
-     "its "
-     "own, as Hydra has it"},
+     "sessions of the ranks under MPICH's Hydra (read by stretto run): auto: one for those on mpiexec's node, where they share "
+     "CPUs; "
+     "own: each its own, as Hydra has it"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 

@@ -9,6 +9,7 @@
 namespace stretto::collective {
 namespace {
 
+constexpr uint64_t awake_part = 25;         // one in so many parts of a nap may go to MPI's progress
 constexpr uint64_t short_nap_ns = 100'000;  // where other signals count as well
 constexpr uint64_t early_ns = 100'000;      // a wait of so long is worth a system call of who ends it
 
@@ -28,19 +29,28 @@ Status Waiter::wait_long(const Wait& wait) {
     STRETTO_TRY(attend(i, while_spinning, wait));
     cpu_relax();
   }
-  constexpr uint32_t between_clocks = 16;
+  return offer_then_sleep(wait);
+}
+
+Status Waiter::offer_then_sleep(const Wait& wait) {
+  constexpr uint64_t brief_ns = 5000;  // longer than a yield to ranks that but look and yield in their turn
   const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
+  uint64_t seen = began;
+  Periods periods = while_yielding;
   for (uint32_t i = 1; policy_.patience_ns > 0; ++i) {
     if (wait.is_over()) return Status::good();
-    STRETTO_TRY(attend(i, while_yielding, wait));
-    if (i % between_clocks == 0) {
-      const uint64_t waited = now_ns() - began;
-      if (waited > policy_.patience_ns) break;
-      if (waited > early_ns && may_sleep_early()) {
+    STRETTO_TRY(attend(i, periods, wait));
+    if (i % periods.progress == 0) {
+      const uint64_t now = now_ns();
+      // Where a yield takes so long as others work, MPI's messages would hardly get on.
+      if (now - seen > brief_ns * periods.progress) periods.progress = 1;
+      seen = now;
+      if (now - began > early_ns && may_sleep_early()) {
         const Status slept = sleep(wait);
         policy_.early_sleepers->fetch_sub(1, std::memory_order_relaxed);
         return slept;
       }
+      if (now - began > policy_.patience_ns) break;
     }
     platform::yield();
   }
@@ -57,12 +67,23 @@ bool Waiter::may_sleep_early() const {
 }
 
 Status Waiter::sleep(const Wait& wait) {
+  const uint64_t longest_ns = wait.ready ? short_nap_ns : nap_ns;
   for (uint32_t naps = 1; !wait.is_over(); ++naps) {
-    nap(wait.signal, wait.target, wait.ready ? short_nap_ns : nap_ns);
+    nap(wait.signal, wait.target, longest_ns);
     if (wait.is_over()) break;
     STRETTO_TRY(attend(naps, while_sleeping, wait));
+    progress_more(wait, longest_ns / awake_part);
   }
   return Status::good();
+}
+
+// A message of MPI's may go in many pieces, one at each round of progress; a round may also take microseconds.
+void Waiter::progress_more(const Wait& wait, uint64_t longest_ns) {
+  constexpr uint32_t most_rounds = 15;
+  if (!hooks_.progress) return;
+  const uint64_t began = now_ns();
+  for (uint32_t round = 0; round < most_rounds && !wait.is_over() && now_ns() - began < longest_ns; ++round)
+    hooks_.progress(hooks_.context);
 }
 
 // Whoever resumes it drives MPI.

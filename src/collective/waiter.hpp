@@ -187,8 +187,10 @@ class Waiter {
   }
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
+  Status offer_then_sleep(const Wait& wait);
   bool may_sleep_early() const;
   Status sleep(const Wait& wait);
+  void progress_more(const Wait& wait, uint64_t longest_ns);
   Status wait_suspended(const Wait& wait);
   Status attend(uint32_t count, const Periods& periods, const Wait& wait);
 

@@ -74,11 +74,12 @@ Sharing find_sharing(const Member* members, int count, int self) {
     if (i == self && surplus > 0) sharing.first = first, sharing.surplus = surplus;
   }
   const bool exceed_quota = quota > 0 && count > quota;
-  if (exceed_quota) sharing.yields_reach = false;  // whoever looks on uses up what all may have, even on a CPU of its own
-  const int cpus = exceed_quota ? std::min(all.count(), std::max(1, int(quota))) : all.count();
-  if (count <= cpus) return sharing;
-  sharing.crowded = true;
-  if (exceed_quota || sharing.surplus == 0) sharing.first = 0, sharing.surplus = count - cpus;
+  // What looks on then uses up what all may have, even on a CPU of its own.
+  const bool share_quota = exceed_quota && sharing.yields_reach;
+  if (share_quota) sharing.yields_reach = false;
+  const int cpus = share_quota ? std::min(all.count(), std::max(1, int(quota))) : all.count();
+  if (exceed_quota || count > cpus) sharing.crowded = true;
+  if (count > cpus && (share_quota || sharing.surplus == 0)) sharing.first = 0, sharing.surplus = count - cpus;
   return sharing;
 }
 

@@ -121,7 +121,7 @@ TEST(Sharing, SurplusIsOfThoseWithTheSameCpus) {
   EXPECT_EQ(find_sharing(members, 6, 5).surplus, 3);
   put_on_cpus(members, 6, 6);
   EXPECT_EQ(find_sharing(members, 6, 1).surplus, 0);
-  members[3].cpu_quota = 2.5;
+  for (auto& member : members) member.cpu_quota = 2.5;
   EXPECT_EQ(find_sharing(members, 6, 1).surplus, 4);
 }
 
@@ -137,6 +137,20 @@ TEST(Sharing, YieldsReachWhoeverIsScheduledTogether) {
   EXPECT_FALSE(find_sharing(members, 4, 1).yields_reach);
   for (auto& member : members) member.cpu_quota = 4;
   EXPECT_TRUE(find_sharing(members, 4, 1).yields_reach);
+}
+
+// A quota is of a group: it is shared by all where all are in one.
+TEST(Sharing, QuotasOfSeveralGroupsAreNotShared) {
+  Member members[4] = {};
+  put_on_cpus(members, 4, 4);
+  for (auto& member : members) member.cpu_quota = 1;
+  EXPECT_EQ(find_sharing(members, 4, 2).surplus, 3);
+  for (int i = 0; i < 4; ++i) members[i].scheduling_group = uint64_t(i) + 1;
+  EXPECT_TRUE(find_sharing(members, 4, 2).crowded);
+  EXPECT_EQ(find_sharing(members, 4, 2).surplus, 0);
+  members[0].cpu_quota = 0.5;
+  EXPECT_TRUE(find_sharing(members, 1, 0).crowded);
+  EXPECT_EQ(find_sharing(members, 1, 0).surplus, 0);
 }
 
 TEST(Job, DomainsAreCountedOnce) {
