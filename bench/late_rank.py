@@ -53,8 +53,8 @@ def main() -> None:
         steps.append(time.perf_counter() - begin)
     alone = [one for many in comm.allgather(computing) for one in many]
     if comm.rank == 0:
-        whole, of_that = statistics.median(steps) * 1e3, statistics.median(alone) * 1e3
-        print(f"{comm.size} ranks, {options.bytes} bytes: a step takes {whole:.2f} ms, its computing {of_that:.2f} ms of CPU time")
+        step_ms, of_that = statistics.median(steps) * 1e3, statistics.median(alone) * 1e3
+        print(f"{comm.size} ranks, {options.bytes} bytes: a step takes {step_ms:.2f} ms, its computing {of_that:.2f} of CPU time")
 
 
 if __name__ == "__main__":
