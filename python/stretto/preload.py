@@ -41,20 +41,23 @@ def find(abi: str) -> Path:
     return path
 
 
+def _find_beside(library: Path, name: str) -> Path | None:
+    """Another library, which stands beside the preload library `library` or is installed."""
+    return next((path for path in (library.parent / name, folder() / name) if path.is_file()), None)
+
+
 def find_arena(beside: Path) -> Path:
-    """The arena's library, which stands beside the preload library `beside` or is installed. StrettoError where it is not."""
-    for path in (beside.parent / ARENA, folder() / ARENA):
-        if path.is_file():
-            return path
-    raise StrettoError(f"{folder() / ARENA} is missing: build it with ./dev build, or reinstall Stretto")
+    """The arena's library. StrettoError where it is not."""
+    path = _find_beside(beside, ARENA)
+    if path is None:
+        raise StrettoError(f"{folder() / ARENA} is missing: build it with ./dev build, or reinstall Stretto")
+    return path
 
 
 def find_for_launcher(beside: Path) -> Path | None:
-    """The launcher's library, found likewise; None where it is not, or cannot be preloaded: one can do without it."""
-    for path in (beside.parent / LAUNCHER, folder() / LAUNCHER):
-        if path.is_file():
-            return path if not set(": ") & set(str(path)) else None
-    return None
+    """The launcher's library; None where it is not, or cannot be preloaded: one can do without it."""
+    path = _find_beside(beside, LAUNCHER)
+    return None if path is None or set(": ") & set(str(path)) else path
 
 
 def ask(path: Path, calls: Sequence[Sequence[Any]]) -> list[Any]:

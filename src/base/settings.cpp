@@ -54,9 +54,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
     {"STRETTO_SESSIONS", "auto|own", "auto",
-     "sessions of the ranks under MPICH's Hydra (read by stretto run): auto: one for those on mpiexec's node, where they share "
-     "CPUs; "
-     "own: each its own, as Hydra has it"},
+     "under MPICH's Hydra (read by stretto run): auto: one session for the ranks on mpiexec's node that share CPUs; own: one "
+     "each"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -152,7 +151,7 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 17:
     case 26:
-      break;  // read by libstretto_arena.so alone, and by stretto run
+      break;  // read by libstretto_arena.so alone, or by stretto run
     case 18:
       s->topology = value;
       break;

@@ -7,13 +7,22 @@ from pathlib import Path
 import pytest
 
 
+def _starts_nothing(path: Path, version: str) -> Path:
+    path.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo "{version}"\nexit 0\n')
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture
 def launcher(tmp_path: Path) -> Path:
     """Of the Open MPI kind; it starts nothing."""
-    path = tmp_path / "mpirun"
-    path.write_text('#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.0"\nexit 0\n')
-    path.chmod(0o755)
-    return path
+    return _starts_nothing(tmp_path / "mpirun", "mpirun (Open MPI) 5.0.0")
+
+
+@pytest.fixture
+def hydra(tmp_path: Path) -> Path:
+    """MPICH's, likewise; known by its name."""
+    return _starts_nothing(tmp_path / "mpiexec.hydra", "")
 
 
 @pytest.fixture

@@ -10,15 +10,6 @@ from stretto.cli import main
 
 
 @pytest.fixture
-def hydra(tmp_path: Path) -> Path:
-    """It starts nothing."""
-    path = tmp_path / "mpiexec.hydra"
-    path.write_text("#!/bin/sh\nexit 0\n")
-    path.chmod(0o755)
-    return path
-
-
-@pytest.fixture
 def beside(library: Path) -> Path:
     path = library.with_name("libstretto_launcher.so")
     path.write_bytes(b"")

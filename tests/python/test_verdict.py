@@ -17,23 +17,14 @@ import trace_writer as writer
 from stretto.profile import say
 from stretto.profile.late import waited_for_since
 from stretto.profile.takeover import ratios
-from stretto.profile_model import Finding, Profile, Severity
-from synthetic_jobs import allreduces, profile, rows, world
+from stretto.profile_model import Profile, Severity
+from synthetic_jobs import about, allreduces, balanced, profile, rows, world
 
 ROOT = Path(__file__).parents[2]
 
 
 def titles(found: Profile) -> list[str]:
     return [one.title for one in found.verdict]
-
-
-def about(found: Profile, words: str) -> Finding | None:
-    return next((one for one in found.verdict if words in one.title), None)
-
-
-def balanced(count: int, ranks: int, seed: int = 1) -> Any:
-    """Arrivals 4 ms apart, 10 us of chance: a job in which nothing is wrong."""
-    return 1.0 + np.arange(count)[:, None] * 4e-3 + np.random.default_rng(seed).random((count, ranks)) * 1e-5
 
 
 def test_a_job_in_order_is_told_so(tmp_path: Path) -> None:
@@ -125,45 +116,6 @@ def test_ranks_of_one_node_that_come_last_in_turn(tmp_path: Path) -> None:
     even = world(6, nodes=2)
     allreduces(even, balanced(2000, 6) + np.random.default_rng(9).random((2000, 6)) * 1e-3, 1e-5)
     assert about(profile(tmp_path / "even", even), "Waiting for the ranks of") is None
-
-
-@pytest.mark.parametrize(
-    ("cpus", "told"), [({"node0": 2}, True), ({"node0": 4}, False), ({"other": 1}, False), (None, False), ("x", False)]
-)
-def test_oversubscription(tmp_path: Path, cpus: Any, told: bool) -> None:
-    processes = world(4)
-    allreduces(processes, balanced(100, 4), 1e-5)
-    found = profile(tmp_path, processes, cpus=cpus)
-    assert (about(found, "4 ranks share 2 CPUs on node0") is not None) == told
-
-
-@pytest.mark.parametrize(
-    ("facts", "told"),
-    [
-        ({"launcher_version": "Hydra 5.0.2", "accelerate": "off"}, "stretto run"),
-        ({"launcher_version": "Hydra", "accelerate": "on"}, ""),
-        ({"launcher_version": "Open MPI 5.0.11", "command": "mpirun -n 4 a"}, "--oversubscribe"),
-        ({"launcher_version": "Open MPI 5.0.11", "command": "mpirun --oversubscribe -n 4 a"}, ""),
-    ],
-)
-def test_how_ranks_may_share_cpus(tmp_path: Path, facts: dict[str, str], told: str) -> None:
-    processes = world(4)
-    allreduces(processes, balanced(100, 4), 1e-5)
-    finding = about(profile(tmp_path, processes, cpus={"node0": 2}, **facts), "4 ranks share 2 CPUs on node0")
-    assert finding is not None and told in finding.advice
-    assert bool(told) == (", or " in finding.advice)
-
-
-@pytest.mark.parametrize(
-    ("masks", "told"), [((3, 3, 3, 3), True), ((1, 2, 4, 8), False), ((3, 3, 0, 12), False), ((1,) * 4, True)]
-)
-def test_oversubscription_by_what_the_ranks_say(tmp_path: Path, masks: tuple[int, ...], told: bool) -> None:
-    processes = world(4)
-    for process, mask in zip(processes, masks, strict=True):
-        process.cpus = mask
-    allreduces(processes, balanced(100, 4), 1e-5)
-    found = profile(tmp_path, processes, cpus={"elsewhere": 1})
-    assert (about(found, "4 ranks share") is not None) == told
 
 
 def test_sizes_in_which_the_mpi_is_slow(tmp_path: Path) -> None:
