@@ -54,8 +54,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
     {"STRETTO_SESSIONS", "auto|own", "auto",
-     "under MPICH's Hydra (read by stretto run): auto: one session for the ranks on mpiexec's node that share CPUs; own: one "
-     "each"},
+     "under MPICH's Hydra (read by stretto run): auto: ranks on mpiexec's node that share CPUs have one session; own: "
+     "one each"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
