@@ -231,6 +231,7 @@ def main() -> int:
         kept = merged(args.merge)
     else:
         options = options_from(args, lambda text: print(text, flush=True))
+        launchers.ensure_intel(options.say)
         kept = resumed(args.resume or launchers.ROOT / f"build/bench/{stem}-{time.strftime('%Y%m%d-%H%M%S')}.runs")
         print(f"runs are kept in {kept.path}", flush=True)
         kept.command(" ".join(["bench/arrival.py", *sys.argv[1:]]))

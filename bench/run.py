@@ -25,8 +25,6 @@ import report  # noqa: E402
 import tables  # noqa: E402
 from kept import Kept, merged, resumed  # noqa: E402
 
-INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
-
 
 def make_say() -> Callable[[str], None]:
     """Prints a line of progress; in colour where rich is installed."""
@@ -51,19 +49,6 @@ def build(say: Callable[[str], None]) -> None:
         say(f"building {program.relative_to(launchers.ROOT)}")
         flags = ["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow"]
         subprocess.run([compiler, *flags, *sources, "-ldl", "-o", program], check=True)
-
-
-def ensure_intel(say: Callable[[str], None]) -> None:
-    """Intel MPI from its wheel, in .peers/impi. Without a network the other peers are measured alone."""
-    intel = next(peer for peer in launchers.PEERS if peer.key == "intel")
-    if intel.available():
-        return
-    say(f"installing {INTEL} into {intel.home.relative_to(launchers.ROOT)}")
-    made = subprocess.run([sys.executable, "-m", "venv", intel.home])
-    if made.returncode == 0:
-        made = subprocess.run([intel.home / "bin/pip", "install", "--quiet", "--no-deps", INTEL])
-    if made.returncode:
-        say("FAILED: Intel MPI could not be installed; going on without it")
 
 
 def measure_declining(folder: Path, budget_ms: float, kept: Kept, say: Callable[[str], None]) -> None:
@@ -129,7 +114,7 @@ def measured(args: argparse.Namespace, stem: str, say: Callable[[str], None]) ->
         sys.exit("bench: no MPI under .mpi: run ./dev setup first")
     if os.getloadavg()[0] > 0.5 * machine.cores():
         say(f"note: the machine is busy (load {os.getloadavg()[0]:.1f}); results will be noisy")
-    ensure_intel(say)
+    launchers.ensure_intel(say)
     build(say)
     options = options_from(args, say)
     kept = resumed(args.resume or launchers.ROOT / f"build/bench/{stem}-{time.strftime('%Y%m%d-%H%M%S')}.runs")

@@ -7,14 +7,16 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
 _FOREIGN = ("OMPI_", "PMIX_", "PRTE_", "MPIR_CVAR_", "I_MPI_", "FI_", "UCX_", "STRETTO_", "LD_PRELOAD")
 
 
@@ -238,3 +240,16 @@ def run(
         raise RunFailed("it wrote no results" if whole else f"nothing within {limit:.0f} s")
     _check(lines[0], peer, stretto)
     return lines if whole else [*lines, {"kind": "cut", "seconds": limit}]
+
+
+def ensure_intel(say: Callable[[str], None]) -> None:
+    """Intel MPI from its wheel, in .peers/impi. Without a network the other peers are measured alone."""
+    intel = next(peer for peer in PEERS if peer.key == "intel")
+    if intel.available():
+        return
+    say(f"installing {INTEL} into {intel.home.relative_to(ROOT)}")
+    made = subprocess.run([sys.executable, "-m", "venv", intel.home])
+    if made.returncode == 0:
+        made = subprocess.run([intel.home / "bin/pip", "install", "--quiet", "--no-deps", INTEL])
+    if made.returncode:
+        say("FAILED: Intel MPI could not be installed; going on without it")
