@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t smallest_range = uint64_t(256) << 20;
 constexpr uint64_t least_range = uint64_t(64) << 30;
-constexpr uint64_t largest_range = uint64_t(256) << 30;  // 128 ranks map 128 of them
+constexpr uint64_t largest_range = uint64_t(256) << 30;  // of the 128 TiB there are, 400 ranks of a node map 400 of them
 constexpr uint64_t most_idle = uint64_t(256) << 20;
 
 class Locked {
@@ -45,6 +45,8 @@ Limits default_limits() {
 }
 
 Status Arena::open(const Limits& limits) {
+  // What is given back, or copied on a fork, is so by the system's pages.
+  if (sysconf(_SC_PAGESIZE) != long(page_bytes)) return refused("the arena needs pages of 4 KiB");
   int fd = -1;
   Status status;
   uint64_t range = limits.range;

@@ -13,7 +13,7 @@
 
 namespace stretto::collective {
 
-inline constexpr int max_team = 128;  // ranks
+inline constexpr int max_team = 512;  // ranks
 
 // A number that one rank advances and others wait for. sleepers: how many of them sleep on it.
 struct Signal {

@@ -34,11 +34,12 @@ constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that pre
 
 constexpr uint32_t staying = collective::Rounds::staying;
 constexpr size_t largest_cell = 256 << 10;            // fewer rounds cost less than what larger cells cost in cache
+constexpr size_t smallest_cell = 16 << 10;            // of so little the slices of many ranks are lines still
 constexpr uint64_t largest_part = uint64_t(8) << 20;  // the cells in which rounds stay, of all ranks, and those that are rings
 
 size_t stage_cell_bytes(int ranks) {
   size_t bytes = largest_cell;
-  while (bytes > 4096 && bytes * staying * size_t(ranks) > largest_part) bytes /= 2;
+  while (bytes > smallest_cell && bytes * staying * size_t(ranks) > largest_part) bytes /= 2;
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 // it. Who arrives while a slice is worked on finds it claimed and leaves it; whoever releases it looks for arrivals afterwards.
 // Words and arrivals are sequentially consistent, so one of the two sees the other, and no slice stays behind.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +22,12 @@
 namespace stretto::collective {
 
 inline constexpr uint32_t epoch_ring = 4;
-inline constexpr uint32_t most_slices = 128;
+inline constexpr uint32_t most_slices = 128;  // of a vector
+
+// So many bits hold a rank or a number of ranks.
+inline constexpr uint32_t rank_bits = 10;
+inline constexpr uint64_t rank_mask = (1 << rank_bits) - 1;
+static_assert(max_team < 1 << rank_bits);
 
 // The word of a slice.
 struct SliceState {
@@ -31,12 +37,14 @@ struct SliceState {
   bool stopped = false;  // a rank cannot reach what it takes: nobody claims it any more
 
   static SliceState of(uint64_t word, uint64_t epoch) {
-    SliceState s{word >> 17, uint32_t(word >> 8) & 0xff, uint32_t(word) & 0xff, (word >> 16 & 1) != 0};
+    SliceState s{word >> (2 * rank_bits + 1), uint32_t(word >> rank_bits & rank_mask), uint32_t(word & rank_mask),
+                 (word >> 2 * rank_bits & 1) != 0};
     return s.epoch == epoch ? s : SliceState{epoch};
   }
-  uint64_t word() const { return epoch << 17 | uint64_t(stopped) << 16 | uint64_t(level) << 8 | owner; }
+  uint64_t word() const {
+    return epoch << (2 * rank_bits + 1) | uint64_t(stopped) << 2 * rank_bits | uint64_t(level) << rank_bits | owner;
+  }
 };
-static_assert(max_team < 256);
 
 // What a rank tells on arrival.
 struct ArrivalFacts {
@@ -46,28 +54,34 @@ struct ArrivalFacts {
 };
 
 struct alignas(cache_line) Arrival {
-  Signal tag;  // epoch << 8 | rank
+  Signal tag;  // epoch << rank_bits | rank
   ArrivalFacts facts;
 };
 static_assert(sizeof(Arrival) == cache_line);
 
-struct EpochBoard {
-  struct alignas(cache_line) Word {
-    Signal signal;
-  };
-  Word tickets;   // arrivals in all epochs of this place
-  Word finished;  // slices that were finished or stopped in all epochs of this place
-  Word slices[most_slices];
+struct alignas(cache_line) Word {
+  Signal signal;
 };
 
-// In memory that starts zeroed.
+struct EpochBoard {
+  Word tickets;   // arrivals in all epochs of this place
+  Word finished;  // slices that were finished or stopped in all epochs of this place
+};
+
+// In memory that starts zeroed. Behind it stand the arrivals of each place's epoch, then the words of its slices.
 struct PresenceBoard {
   alignas(cache_line) Signal tickets;  // of last-ticket combining
   alignas(cache_line) Slot result;
   EpochBoard epochs[epoch_ring];
-  Arrival arrivals[epoch_ring];  // epoch_ring * size of them
 
-  static size_t bytes(int size) { return sizeof(PresenceBoard) + (size_t(size) - 1) * epoch_ring * sizeof(Arrival); }
+  static size_t words_of(int size) {
+    return std::max<size_t>(most_slices, size_t(size));
+  }  // some algorithms use one for each rank
+  static size_t bytes(int size) {
+    return sizeof(PresenceBoard) + epoch_ring * (size_t(size) * sizeof(Arrival) + words_of(size) * sizeof(Word));
+  }
+  Arrival* arrivals(uint32_t place, int size) { return reinterpret_cast<Arrival*>(this + 1) + size_t(place) * size_t(size); }
+  Word* words(uint32_t place, int size) { return reinterpret_cast<Word*>(arrivals(epoch_ring, size)) + place * words_of(size); }
 };
 
 }  // namespace stretto::collective

@@ -12,7 +12,8 @@ Status Epoch::begin(Team& team, uint32_t slices, uint64_t round) {
   if (team.epoch_rounds[place] != 0) STRETTO_TRY(team.all_drained(team.epoch_rounds[place]));
   team.epoch_rounds[place] = round;
   board_ = &team.presence->epochs[place];
-  arrivals_ = team.presence->arrivals + size_t(place) * size_t(team.size);
+  arrivals_ = team.presence->arrivals(place, team.size);
+  words_ = team.presence->words(place, team.size);
   first_ticket_ = team.tickets_taken[place];
   team.tickets_taken[place] += uint64_t(team.size);
   last_finished_ = team.slices_finished[place] += slices;
@@ -28,7 +29,7 @@ int Epoch::arrive(ArrivalFacts facts) {
   const uint64_t ticket = board_->tickets.signal.value.fetch_add(1, std::memory_order_seq_cst) - first_ticket_;
   Arrival& mine = arrivals_[ticket];
   mine.facts = facts;
-  mine.tag.value.store(number_ << 8 | uint64_t(team_->rank), std::memory_order_seq_cst);
+  mine.tag.value.store(number_ << rank_bits | uint64_t(team_->rank), std::memory_order_seq_cst);
   team_->waiter.notify(mine.tag);
   return int(ticket);
 }
@@ -37,8 +38,8 @@ void Epoch::look() {
   for (; level_ < team_->size; ++level_) {
     const Arrival& next = arrivals_[level_];
     const uint64_t tag = next.tag.value.load(std::memory_order_seq_cst);
-    if (tag >> 8 != number_) return;
-    const int rank = int(tag & 0xff);
+    if (tag >> rank_bits != number_) return;
+    const int rank = int(tag & rank_mask);
     order_[level_] = rank;
     ticket_[rank] = level_;
     facts_[rank] = next.facts;
@@ -46,7 +47,7 @@ void Epoch::look() {
 }
 
 Status Epoch::next_arrival() {
-  if (!all_here()) STRETTO_TRY(team_->waiter.until(arrivals_[level_].tag, number_ << 8, any_rank));
+  if (!all_here()) STRETTO_TRY(team_->waiter.until(arrivals_[level_].tag, number_ << rank_bits, any_rank));
   look();
   return Status::good();
 }

@@ -28,7 +28,9 @@ class Epoch {
   const ArrivalFacts& facts(int rank) const { return facts_[rank]; }
   // Waits until somebody has arrived whom look() has not seen, if all have not; or looks out for one for a short while.
   Status next_arrival();
-  bool glance(uint32_t looks) const { return all_here() || team_->waiter.glance(arrivals_[level_].tag, number_ << 8, looks); }
+  bool glance(uint32_t looks) const {
+    return all_here() || team_->waiter.glance(arrivals_[level_].tag, number_ << rank_bits, looks);
+  }
 
   SliceState state(uint32_t i) const { return SliceState::of(word(i).value.load(std::memory_order_seq_cst), number_); }
   bool is_final(const SliceState& s) const { return int(s.level) == team_->size && s.owner == 0 && !s.stopped; }
@@ -54,13 +56,14 @@ class Epoch {
   void post(uint32_t i, uint32_t level);
 
  private:
-  Signal& word(uint32_t i) const { return board_->slices[i].signal; }
+  Signal& word(uint32_t i) const { return words_[i].signal; }
   bool change(uint32_t i, uint64_t& from, const SliceState& to);
   void stop(uint32_t i);
 
   Team* team_ = nullptr;
   EpochBoard* board_ = nullptr;
   Arrival* arrivals_ = nullptr;
+  Word* words_ = nullptr;
   uint64_t number_ = 0, first_ticket_ = 0, last_finished_ = 0;
   uint32_t slices_ = 0, ended_ = 0;
   int level_ = 0;

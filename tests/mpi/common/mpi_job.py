@@ -205,14 +205,16 @@ class Tally:
 
     def __init__(self) -> None:
         self.passed = self.failed = 0
+        self._since = time.monotonic()
 
     def check(self, name: str, good: bool, why: str = "") -> bool:
         if good:
             self.passed += 1
-            print(f"ok      {name}", flush=True)
+            print(f"ok      {name} ({time.monotonic() - self._since:.1f} s)", flush=True)
         else:
             self.failed += 1
             print(f"FAILED  {name}" + (f"\n{why}" if why else ""), flush=True)
+        self._since = time.monotonic()
         return good
 
     def run(self, name: str, test: Callable[[], str]) -> bool:

@@ -130,6 +130,19 @@ TEST_P(EveryAlgorithm, AgreesWithReferenceInSeveralDomains) {
   }
 }
 
+TEST_P(EveryAlgorithm, ServesManyRanks) {
+  for (const bool in_domains : {false, true}) {
+    TeamOptions options = options_of_many();
+    if (!in_domains) options.domains.clear();
+    TeamOfThreads threads(many_ranks, options);
+    for (int i = 0; i < 2; ++i) {
+      Case c = random_case(many_ranks);
+      if (c.op == Op::prod) c.op = Op::sum;  // so many factors are not exact in any order
+      run_case(threads, c);
+    }
+  }
+}
+
 // Sums of numbers that are rounded: the bits are those of the tree over all ranks, by kernels alone.
 TEST_P(EveryAlgorithm, RoundsAsTheTreeByRank) {
   for (const std::vector<int32_t>& domains :

@@ -33,6 +33,11 @@ TEST_P(EveryPartialReduction, AgreesWithReference) {
   }
 }
 
+TEST_P(EveryPartialReduction, ServesManyRanks) {
+  TeamOfThreads threads(many_ranks, options_of_many());
+  for (int i = 0; i < 2; ++i) run_case(threads, random_case(many_ranks));
+}
+
 TEST_P(EveryPartialReduction, AppliesUsersOperationsInRankOrder) {
   for (int ranks : {2, 3, 4, 5}) {
     TeamOfThreads threads(ranks);

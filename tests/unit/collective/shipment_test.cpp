@@ -96,6 +96,12 @@ TEST_P(EveryShipment, DeliversWhatWasSent) {
   }
 }
 
+TEST_P(EveryShipment, ServesManyRanks) {
+  largest_ = 300;
+  TeamOfThreads threads(many_ranks, options_of_many());
+  run_random(threads, 2);
+}
+
 TEST_P(EveryShipment, WithoutReachingPeers) {
   TeamOptions options;
   options.direct = false;

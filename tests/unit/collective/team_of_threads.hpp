@@ -26,6 +26,13 @@ constexpr int in_time(int calls) {
 #endif
 }
 
+// As large nodes have; sanitizers would take minutes.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr int many_ranks = 20;
+#else
+inline constexpr int many_ranks = 260;
+#endif
+
 struct TeamOptions {
   size_t cell_bytes = 4096;
   WaitPolicy policy = WaitPolicy::oversubscribed();
@@ -37,6 +44,14 @@ struct TeamOptions {
   int readers = 0;
   uint64_t first_number = 0;  // of exchanges and rounds: below 2^32 tests that they pass it
 };
+
+// More than a byte can number, on two sockets.
+inline TeamOptions options_of_many() {
+  TeamOptions options;
+  options.cell_bytes = 16 << 10;
+  for (int r = 0; r < many_ranks; ++r) options.domains.push_back(2 * r / many_ranks);
+  return options;
+}
 
 class TeamOfThreads {
  public:
