@@ -5,12 +5,6 @@
 
 namespace stretto::kernels {
 
-#if defined(__SIZEOF_FLOAT128__)
-using Quad = __float128;
-#else
-using Quad = long double;  // where there is no __float128, long double is the quad type or there is none
-#endif
-
 struct LongDoublePair {
   LongDoubleInt pair;
   long double value() const { return pair.value; }

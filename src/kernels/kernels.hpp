@@ -8,6 +8,12 @@
 
 namespace stretto::kernels {
 
+#if defined(__SIZEOF_FLOAT128__)
+using Quad = __float128;
+#else
+using Quad = long double;  // where there is no __float128, long double is the quad type or there is none
+#endif
+
 // Element types by representation, not by language: MPI_INT, MPI_INT32_T and MPI_INTEGER4 are all i32.
 // size_of() is the distance between consecutive elements in memory (C layout, padding included).
 enum class Type : uint8_t {
@@ -24,7 +30,7 @@ enum class Type : uint8_t {
   f32,
   f64,
   f80,
-  f128,  // f80: long double of this platform; f128: IEEE quad (__float128)
+  f128,  // f80: long double of this platform; f128: Quad
   c32,
   c64,
   c80,

@@ -89,7 +89,7 @@ bool measure(MPI_Datatype type, TypeFacts* facts) {
 }
 
 struct QuadComplex {
-  __float128 real, imaginary;
+  kernels::Quad real, imaginary;
   QuadComplex(double value) : real(value), imaginary(-value) {}
   bool operator==(const QuadComplex& other) const { return real == other.real && imaginary == other.imaginary; }
 };
@@ -108,7 +108,7 @@ bool adds_like(MPI_Datatype type) {
 kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
   if (named.family == Family::complex && size == 32)
     return adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
-  if (named.family == Family::real16) return adds_like<__float128>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
+  if (named.family == Family::real16) return adds_like<kernels::Quad>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
   return kernel_type(named.family, size);
 }
 

@@ -191,7 +191,7 @@ def accelerated_share(outcome: Outcome, collective: str) -> float:
 def compile_program(mpi: Mpi, name: str, sources: list[Path], *flags: str) -> Path:
     """Builds a test program for one MPI unless it is newer than its sources."""
     program = BUILD / f"{name}-{mpi.name}"
-    inputs = [*sources, *(path for source in sources for path in source.parent.glob("*.hpp"))]
+    inputs = [*sources, *(path for source in sources for path in source.parent.glob("*.h*"))]
     if program.exists() and program.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
         return program
     BUILD.mkdir(parents=True, exist_ok=True)
