@@ -94,6 +94,13 @@ struct QuadComplex {
   bool operator==(const QuadComplex& other) const { return real == other.real && imaginary == other.imaginary; }
 };
 
+// Where there is no __float128, MPICH ends the job when it is to add quad numbers.
+#if defined(__SIZEOF_FLOAT128__)
+constexpr bool quads_add = true;
+#else
+constexpr bool quads_add = false;
+#endif
+
 // Whether the MPI library adds two numbers of this type as `Number` does. Says which 16-byte format REAL*16 and
 // the parts of COMPLEX*32 have there.
 template <class Number>
@@ -107,8 +114,9 @@ bool adds_like(MPI_Datatype type) {
 
 kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
   if (named.family == Family::complex && size == 32)
-    return adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
-  if (named.family == Family::real16) return adds_like<kernels::Quad>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
+    return quads_add && adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
+  if (named.family == Family::real16)
+    return quads_add && adds_like<kernels::Quad>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
   return kernel_type(named.family, size);
 }
 

@@ -71,7 +71,7 @@ class DirectBcast {
   Team& team_;
   const Request& request_;
   size_t pulled_;  // bytes from the beginning that every rank but the root reads
-  DirectFacts facts_[max_team];
+  PerRank<DirectFacts> facts_;
 };
 
 }  // namespace

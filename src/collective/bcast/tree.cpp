@@ -24,7 +24,8 @@ bool readable(const Team& team, const Request& request, const DirectFacts* facts
 }  // namespace
 
 Status bcast_tree(Team& team, const Request& request) {
-  DirectFacts own, facts[max_team];
+  DirectFacts own;
+  PerRank<DirectFacts> facts;
   if (team.direct && request.output != nullptr)
     own = {team.direct->window(request.input), team.direct->window(request.output), team.direct->reach(), 0};
   transport::Reach common;

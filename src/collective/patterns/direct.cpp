@@ -157,7 +157,7 @@ class DirectReduction {
   const Range own_;
   char* scratch_ = nullptr;
   bool pushes_ = false;
-  DirectFacts facts_[max_team];
+  PerRank<DirectFacts> facts_;
   uint64_t done_[max_team];
 };
 

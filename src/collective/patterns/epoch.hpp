@@ -69,7 +69,7 @@ class Epoch {
   int level_ = 0;
   bool stopped_all_ = false;
   int order_[max_team], ticket_[max_team];
-  ArrivalFacts facts_[max_team];
+  PerRank<ArrivalFacts> facts_;
 };
 
 }  // namespace stretto::collective

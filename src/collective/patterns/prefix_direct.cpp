@@ -107,7 +107,7 @@ class DirectPrefix {
   const size_t block_, room_;
   const Range own_;
   char* scratch_ = nullptr;
-  DirectFacts facts_[max_team];
+  PerRank<DirectFacts> facts_;
 };
 
 }  // namespace

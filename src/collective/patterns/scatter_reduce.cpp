@@ -145,7 +145,7 @@ class DirectScatter {
   const Request& request_;
   const size_t block_;
   char* scratch_ = nullptr;
-  DirectFacts facts_[max_team];
+  PerRank<DirectFacts> facts_;
 };
 
 }  // namespace

@@ -28,7 +28,10 @@ constexpr int most_entries = int(sizeof(Facts::entries) / sizeof(Entry));
 class DirectShipment {
  public:
   DirectShipment(Team& team, const Request& request, Route route)
-      : team_(team), request_(request), route_(route), parcels_(team, request, route) {}
+      : team_(team), request_(request), route_(route), parcels_(team, request, route) {
+    std::fill_n(moved_, team.size, false);
+    std::fill_n(facts_, team.size, nullptr);
+  }
 
   // Also the ranks that have nothing to show must be able to reckon with it.
   static bool fits(const Team& team, Route route) {
@@ -193,9 +196,9 @@ class DirectShipment {
   const Route route_;
   Parcels parcels_;
   bool pushes_ = false, pulls_ = false;
-  bool refused_ = false;               // what was begun early
-  bool moved_[max_team] = {};          // what this rank gets from each, or gives the root, is where it belongs
-  const Facts* facts_[max_team] = {};  // in the slots, until the next exchange
+  bool refused_ = false;          // what was begun early
+  bool moved_[max_team];          // what this rank gets from each, or gives the root, is where it belongs
+  const Facts* facts_[max_team];  // in the slots, until the next exchange
 };
 
 }  // namespace

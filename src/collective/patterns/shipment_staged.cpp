@@ -89,13 +89,8 @@ class StagedShipment {
     std::optional<Rounds> own;    // where ranks have rounds of their own
   };
 
-  // Only those of the team's ranks are made.
-  union Sources {
-    Sources() {}
-    Source all[max_team];
-  };
-  Source& source(int r) { return sources_.all[r]; }
-  const Source& source(int r) const { return sources_.all[r]; }
+  Source& source(int r) { return sources_[r]; }
+  const Source& source(int r) const { return sources_[r]; }
 
   // What this rank gives; of a known route, what all give.
   void weigh() {
@@ -391,7 +386,7 @@ class StagedShipment {
   bool in_place_;
   std::unique_ptr<char[]> kept_;  // what is sent, where it is no longer in place
   Comers comers_;
-  Sources sources_;
+  PerRank<Source> sources_;  // those of the ranks of the team are made
 };
 
 }  // namespace

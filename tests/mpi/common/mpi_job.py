@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path(os.environ.pop("CHECKOUT_ROOT", Path(__file__).resolve().parents[3]))  # popped: no setting of Stretto's
 STRETTO = ROOT / ".venv" / "bin" / "stretto"
-BUILD = ROOT / "build" / "mpi-tests"
+BUILD = Path(os.environ.pop("MPI_TEST_BUILD", ROOT / "build" / "mpi-tests"))
 QUICK = "quick" in sys.argv[1:] or bool(os.environ.get("QUICK"))
 
 # Start-up that does not search for networks; a correct MPI_SUM on small integers (Open MPI's AVX code saturates them); and

@@ -9,7 +9,11 @@
 namespace differential {
 namespace {
 
+#if defined(__SIZEOF_FLOAT128__)
 using Quad = __float128;
+#else
+using Quad = long double;
+#endif
 
 template <class T>
 T load(const unsigned char* from) {
@@ -252,12 +256,14 @@ void add_fortran_types(Table& t) {
   t.floating<double>("MPI_DOUBLE_PRECISION", MPI_DOUBLE_PRECISION);
   t.floating<float>("MPI_REAL4", MPI_REAL4);
   t.floating<double>("MPI_REAL8", MPI_REAL8);
+#if defined(__SIZEOF_FLOAT128__)  // else MPICH ends the job when it is to add such numbers
   t.floating<Quad>("MPI_REAL16", MPI_REAL16);
+  t.complex<Quad>("MPI_COMPLEX32", MPI_COMPLEX32);
+#endif
   t.complex<float>("MPI_COMPLEX", MPI_COMPLEX);
   t.complex<double>("MPI_DOUBLE_COMPLEX", MPI_DOUBLE_COMPLEX);
   t.complex<float>("MPI_COMPLEX8", MPI_COMPLEX8);
   t.complex<double>("MPI_COMPLEX16", MPI_COMPLEX16);
-  t.complex<Quad>("MPI_COMPLEX32", MPI_COMPLEX32);
   t.opaque<char>("MPI_CHARACTER", MPI_CHARACTER);
 }
 
