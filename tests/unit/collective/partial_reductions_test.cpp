@@ -29,7 +29,7 @@ class EveryPartialReduction : public ::testing::TestWithParam<int> {
 TEST_P(EveryPartialReduction, AgreesWithReference) {
   for (int ranks : {1, 2, 3, 4, 5, 8}) {
     TeamOfThreads threads(ranks);
-    for (int i = 0; i < 15; ++i) run_case(threads, random_case(ranks));
+    for (int i = 0; i < in_time(15); ++i) run_case(threads, random_case(ranks));
   }
 }
 
@@ -41,7 +41,7 @@ TEST_P(EveryPartialReduction, ServesManyRanks) {
 TEST_P(EveryPartialReduction, AppliesUsersOperationsInRankOrder) {
   for (int ranks : {2, 3, 4, 5}) {
     TeamOfThreads threads(ranks);
-    for (int i = 0; i < 8; ++i) run_case(threads, with_counts({Op::user, Type::opaque, 8, {}}, ranks));
+    for (int i = 0; i < in_time(8); ++i) run_case(threads, with_counts({Op::user, Type::opaque, 8, {}}, ranks));
   }
 }
 
