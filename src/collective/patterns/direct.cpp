@@ -24,7 +24,7 @@ class DirectReduction {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
     pushes_ = all_consumers_writable(common);
-    if (!reachable(common)) return slice_reduce(team_, request_, consumers_);
+    if (!reachable(common)) return pair_reduce(team_, request_, consumers_);
     uint64_t done = reduce_own();
     STRETTO_TRY(exchange_all(team_, done, done_));  // pushing: and nobody touches this rank's buffers any more
     for (int r = 0; r < team_.size; ++r)
