@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "collective/board.hpp"
+#include "collective/patterns/claims.hpp"
 #include "platform/futex.hpp"
 #include "platform/rendezvous.hpp"
 #include "platform/scheduling.hpp"
@@ -40,7 +40,7 @@ uint64_t pool_cap(const Settings& settings) {
 uint64_t common_fingerprint(const Settings& settings, const select::Rules& rules) {
   uint64_t hash = fingerprint(settings) * 31 + rules.fingerprint;
   for (const char* c = STRETTO_VERSION; *c; ++c) hash = hash * 31 + uint8_t(*c);
-  return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7;
+  return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7 + collective::PresenceBoard::bytes(2) * 13;
 }
 
 // A rank that may run in several domains is in none of them: such ranks count as one domain.

@@ -74,9 +74,8 @@ struct PresenceBoard {
   alignas(cache_line) Slot result;
   EpochBoard epochs[epoch_ring];
 
-  static size_t words_of(int size) {
-    return std::max<size_t>(most_slices, size_t(size));
-  }  // some algorithms use one for each rank
+  // Some algorithms use one for each rank.
+  static size_t words_of(int size) { return std::max<size_t>(most_slices, size_t(size)); }
   static size_t bytes(int size) {
     return sizeof(PresenceBoard) + epoch_ring * (size_t(size) * sizeof(Arrival) + words_of(size) * sizeof(Word));
   }
