@@ -256,9 +256,7 @@ const char* Session::add_candidates(const Collective& c) {
 bool Session::add_candidate(const char* kind, size_t kind_length, const char* algorithm, size_t length, size_t most_bytes) {
   Candidate& candidate = candidates_[candidate_count_];
   char rule[256];
-  // Twice, since what is chosen for its arena also works otherwise there.
-  snprintf(rule, sizeof rule, "%.*s arena=yes %.*s\n%.*s %.*s\n", int(kind_length), kind, int(length), algorithm,
-           int(kind_length), kind, int(length), algorithm);
+  snprintf(rule, sizeof rule, "%.*s %.*s\n", int(kind_length), kind, int(length), algorithm);
   snprintf(candidate.name, sizeof candidate.name, "%.*s", int(length), algorithm);
   candidate.most_bytes = most_bytes;
   if (preload_.next_rules(rule) != 0) return false;

@@ -79,7 +79,7 @@ struct Algorithm {
   size_t max_bytes;  // largest vector it can do
   bool needs_stage;  // works through staging cells
   Direct direct;
-  Status (*run)(Team&, const Request&);
+  Way run;
 };
 
 inline constexpr size_t any_size = SIZE_MAX;
@@ -185,5 +185,9 @@ inline constexpr Algorithm algorithms[] = {
     {"direct", Kind::exscan, any_size, true, Direct::always, over<prefix_direct, Prefix::before_own>},
 };
 inline constexpr int algorithm_count = int(sizeof algorithms / sizeof algorithms[0]);
+
+inline Way way_of(int row) {  // -1: null
+  return row < 0 ? nullptr : algorithms[row].run;
+}
 
 }  // namespace stretto::collective

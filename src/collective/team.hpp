@@ -56,6 +56,9 @@ class Turns {
   uint64_t taken_ = 0, oldest_ = 0;
 };
 
+class Team;
+using Way = Status (*)(Team&, const Request&);  // to do a call
+
 class Team {
  public:
   // `board` is zeroed before the first rank's team is made, and shared by all.
@@ -79,7 +82,7 @@ class Team {
   std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
   PresenceBoard* presence = nullptr;             // comes with the staging cells
   std::unique_ptr<transport::Transport> direct;  // null where peers' memory cannot be reached
-  bool copies_pay = true;  // direct forms run although all they can do is copy; else only where some buffer is mapped
+  Way unmapped = nullptr;  // what direct forms leave a call to where no buffer is mapped; null: then they copy
 
   RankBoard& board(int r) { return board_->ranks[r]; }
   RankBoard& mine() { return board_->ranks[rank]; }

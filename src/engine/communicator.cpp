@@ -303,7 +303,7 @@ Status Communicator::failed(const Status& status) {
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
   if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
-  team_->copies_pay = !selection.for_arena;
+  team_->unmapped = collective::way_of(selection.unmapped);
   if (!status->ok()) *status = failed(*status);
   return selection.algorithm;
 }
@@ -328,7 +328,7 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
   const select::Selection& selection = select(request);
   if (selection.algorithm < 0) return {-1, selection.reason, {}};
   operation.algorithm = selection.algorithm;
-  operation.copies_pay = !selection.for_arena;
+  operation.unmapped = selection.unmapped;
   if (!collective::algorithms[selection.algorithm].needs_stage) return {selection.algorithm, Reason::none, {}};
   const bool has_stage = known_stage_ == ready || (known_stage_ == unknown && collective::fits_in_slots(request));
   if (!has_stage) {
@@ -338,14 +338,14 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
   return {selection.algorithm, Reason::none, {}};
 }
 
-Status Communicator::run_in_turn(const Request& request, int index, bool copies_pay) {
+Status Communicator::run_in_turn(const Request& request, int index, int unmapped) {
   const collective::Algorithm& algorithm = collective::algorithms[index];
   if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died", lost_);
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);
   if (stage_ == unknown) STRETTO_TRY(prepare_stage());
   if (stage_ == absent) return collective::run_in_slots(*team_, request);
   if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
-  team_->copies_pay = copies_pay;
+  team_->unmapped = collective::way_of(unmapped);
   return algorithm.run(*team_, request);
 }
 
@@ -353,7 +353,7 @@ Status Communicator::execute_started(Operation& operation, const Request& reques
   operation.take_turn(*this, queue_);
   if (across_) return execute_started_across(operation, request, algorithm);
   team_->waiter.begin_beside(operation.has_fiber() ? &operation : nullptr);
-  Status status = run_in_turn(request, algorithm, operation.copies_pay);
+  Status status = run_in_turn(request, algorithm, operation.unmapped);
   team_->waiter.end_beside();
   if (!status.ok()) status = failed(status);
   operation.end_turn();

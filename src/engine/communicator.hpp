@@ -119,7 +119,7 @@ class Communicator {
   Outcome prepare_started(Operation& operation, const collective::Request& request);
   Outcome run_started(Operation& operation, const collective::Request& request);
   Status execute_started(Operation& operation, const collective::Request& request, int algorithm);
-  Status run_in_turn(const collective::Request& request, int algorithm, bool copies_pay);
+  Status run_in_turn(const collective::Request& request, int algorithm, int unmapped);
   void settle(collective::Team& team, int size);
   void look_around(bool noted_later);
   bool usable() const { return team_ && team_->usable() && members_; }

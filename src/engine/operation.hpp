@@ -63,8 +63,8 @@ class Operation : public collective::Suspension {
 
   Communicator* own = nullptr;  // of a persistent collective: what it runs on instead of its communicator's
 
-  int algorithm = -1;      // chosen in the starting call
-  bool copies_pay = true;  // of Team, for this operation
+  int algorithm = -1;  // chosen in the starting call
+  int unmapped = -1;   // Selection's
 
  private:
   friend class Progress;

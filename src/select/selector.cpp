@@ -32,6 +32,14 @@ int with_travel(int chosen, Travel travel) {
   return other < 0 ? chosen : other;
 }
 
+// What runs instead of `chosen` where no buffer lies in an arena, which shows too late for MPI to do it. -1: the same.
+int without_arena(const Rules& rules, Facts facts, int chosen) {
+  facts.arena = false;
+  int other = choose(rules, facts).algorithm;
+  if (other < 0) other = large_message_algorithm(facts.kind, Direct::never);
+  return other == chosen ? -1 : other;
+}
+
 }  // namespace
 
 int any_size_algorithm(collective::Kind kind) {
@@ -46,10 +54,12 @@ Selection choose(const Rules& rules, const Facts& facts) {
   for (int i = 0; i < rules.count; ++i) {
     const Rule& rule = rules.rows[i];
     if (!holds(rule, facts)) continue;
-    if (rule.algorithm < 0) return {-1, Reason::mpi_preferred, false, i};
+    if (rule.algorithm < 0) return {-1, Reason::mpi_preferred, i};
     if (collective::spans_nodes(rule.algorithm)) return {rule.algorithm, Reason::none};
     if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
-    return {with_travel(rule.algorithm, facts.travel), Reason::none, rule.arena > 0 && facts.travel == Travel::by_rules, i};
+    Selection selection{with_travel(rule.algorithm, facts.travel), Reason::none, i};
+    if (rule.arena > 0 && facts.travel == Travel::by_rules) selection.unmapped = without_arena(rules, facts, selection.algorithm);
+    return selection;
   }
   return {-1, Reason::mpi_preferred};
 }

@@ -24,7 +24,8 @@ class DirectBcast {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own, facts_, &common));
     transport::Window message = facts_[request_.root].input;
-    if (!common.reads(message) || (!team_.copies_pay && !common.writes(message))) return bcast_staged(team_, request_);
+    if (!common.reads(message) || (team_.unmapped != nullptr && !common.writes(message)))
+      return without_direct(team_, request_, [&] { return bcast_staged(team_, request_); });
     if (pushable(common)) pulled_ = round_up(request_.bytes() - request_.bytes() / size_t(team_.size), cache_line);
     pulled_ = std::min(pulled_, request_.bytes());
     uint32_t served, all_served[max_team];

@@ -12,7 +12,7 @@ namespace {
 
 // Whether all that will be read can be; and, where copying alone is no gain, whether some of it is mapped.
 bool readable(const Team& team, const Request& request, const DirectFacts* facts, transport::Reach common) {
-  bool mapped = team.copies_pay;
+  bool mapped = team.unmapped == nullptr;
   for (int r = 0; r < team.size; ++r) {
     transport::Window window = r == request.root ? facts[r].input : facts[r].result;
     if (!common.reads(window)) return false;
@@ -30,7 +30,7 @@ Status bcast_tree(Team& team, const Request& request) {
     own = {team.direct->window(request.input), team.direct->window(request.output), team.direct->reach(), 0};
   transport::Reach common;
   STRETTO_TRY(exchange_facts(team, own, facts, &common));
-  if (!readable(team, request, facts, common)) return bcast_domains(team, request);
+  if (!readable(team, request, facts, common)) return without_direct(team, request, [&] { return bcast_domains(team, request); });
   uint32_t served, all_served[max_team];
   STRETTO_TRY(read_along_tree(team, request, facts, common, &served));
   STRETTO_TRY(exchange_all(team, served, all_served));  // all may leave

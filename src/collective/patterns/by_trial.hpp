@@ -16,8 +16,6 @@
 
 namespace stretto::collective {
 
-using Way = Status (*)(Team&, const Request&);
-
 // Ticks from the last that came to the last that leaves, the same on all ranks, of which this one came at `came` and is about to
 // leave.
 inline Status common_time(Team& team, uint64_t came, uint64_t* took) {

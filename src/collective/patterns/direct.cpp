@@ -24,7 +24,7 @@ class DirectReduction {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
     pushes_ = all_consumers_writable(common);
-    if (!reachable(common)) return pair_reduce(team_, request_, consumers_);
+    if (!reachable(common)) return without_direct(team_, request_, [&] { return slice_reduce(team_, request_, consumers_); });
     uint64_t done = reduce_own();
     STRETTO_TRY(exchange_all(team_, done, done_));  // pushing: and nobody touches this rank's buffers any more
     for (int r = 0; r < team_.size; ++r)
@@ -61,12 +61,13 @@ class DirectReduction {
     return true;
   }
 
-  // Whether all that will be read can be; and, where copying alone is no gain, whether some of it is mapped.
+  // Whether all that will be read can be; and, where copying alone is no gain, whether some of the
+  // program's is mapped.
   bool reachable(transport::Reach common) const {
-    bool mapped = team_.copies_pay;
+    bool mapped = team_.unmapped == nullptr;
     for (int r = 0; r < team_.size; ++r) {
       if (!common.reads(facts_[r].input) || (!pushes_ && !common.reads(facts_[r].result))) return false;
-      mapped = mapped || common.writes(facts_[r].input) || common.writes(facts_[r].result);
+      mapped = mapped || common.writes(facts_[r].input) || (consumes(consumers_, request_, r) && common.writes(facts_[r].result));
     }
     return mapped;
   }

@@ -4,6 +4,8 @@
 // take the staged form. A read that is refused in mid-course is no error: every rank says how far it got, and what is missing is
 // done again, by all, through the staging cells. All decisions follow from exchanged facts, so the ranks always agree.
 #pragma once
+#include <utility>
+
 #include "collective/patterns/combine.hpp"
 #include "collective/team.hpp"
 
@@ -20,6 +22,13 @@ struct DirectFacts {
 
 // Exchanges facts; *common: what every rank can do.
 Status exchange_facts(Team& team, const DirectFacts& own, DirectFacts* all, transport::Reach* common);
+
+// Where direct access reaches not all, or gains nothing: what is chosen without it, else staged().
+template <typename Staged>
+Status without_direct(Team& team, const Request& request, Staged staged) {
+  const Way other = std::exchange(team.unmapped, nullptr);
+  return other != nullptr ? other(team, request) : staged();
+}
 
 // Owner-slice reduction over the whole vector: each owner reads its slice from all ranks, block by block, and reduces it into its
 // own output; consumers then read the finished slices. Per rank 3 - 1/p times the vector's bytes are loaded and stored, 2 reach

@@ -21,7 +21,7 @@ class DirectPrefix {
   Status run() {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
-    if (!reachable(common)) return prefix_staged(team_, request_, prefix_);
+    if (!reachable(common)) return without_direct(team_, request_, [&] { return prefix_staged(team_, request_, prefix_); });
     const uint64_t done = reduce_own();
     uint64_t all_done[max_team];
     STRETTO_TRY(exchange_all(team_, done, all_done));  // and nobody touches this rank's buffers any more

@@ -93,7 +93,7 @@ class DirectScatter {
   Status run() {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
-    if (!reachable(common)) return scatter_reduce_staged(team_, request_);
+    if (!reachable(common)) return without_direct(team_, request_, [&] { return scatter_reduce_staged(team_, request_); });
     uint32_t done = reduce_own(), all_done[max_team];
     STRETTO_TRY(exchange_all(team_, done, all_done));  // nobody reads this rank's input any more
     if (!done) team_.direct.reset();
@@ -112,7 +112,7 @@ class DirectScatter {
   }
 
   bool reachable(transport::Reach common) const {
-    bool mapped = team_.copies_pay;
+    bool mapped = team_.unmapped == nullptr;
     for (int r = 0; r < team_.size; ++r) {
       if (!common.reads(facts_[r].input)) return false;
       mapped = mapped || common.writes(facts_[r].input);

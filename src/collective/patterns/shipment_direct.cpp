@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "collective/patterns/comers.hpp"
+#include "collective/patterns/direct.hpp"
 #include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
 
@@ -43,7 +44,7 @@ class DirectShipment {
     uint32_t served = 1, all_served[max_team];
     if (!pushes_ && !pulls_) {
       if (root_is_read_early()) STRETTO_TRY(exchange_all(team_, served, all_served));  // staged, it waits for nobody
-      return ship_staged(team_, request_, route_);
+      return without_direct(team_, request_, [&] { return ship_staged(team_, request_, route_); });
     }
     parcels_.keep_own();
     served = !refused_ && (pushes_ ? push() : pull());
@@ -131,7 +132,7 @@ class DirectShipment {
   }
 
   void decide(Reach common) {
-    bool writable = route_.ends == Ends::to_root, readable = true, mapped = team_.copies_pay;
+    bool writable = route_.ends == Ends::to_root, readable = true, mapped = team_.unmapped == nullptr;
     for (int r = 0; r < team_.size; ++r) {
       bool target = route_.ends == Ends::to_root && r == request_.root;
       for (int i = 0; i < int(bytes_of(facts_[r]->label)); ++i) {
@@ -204,7 +205,7 @@ class DirectShipment {
 }  // namespace
 
 Status ship_direct(Team& team, const Request& request, Route route) {
-  if (!DirectShipment::fits(team, route)) return ship_staged(team, request, route);
+  if (!DirectShipment::fits(team, route)) return without_direct(team, request, [&] { return ship_staged(team, request, route); });
   return DirectShipment(team, request, route).run();
 }
 

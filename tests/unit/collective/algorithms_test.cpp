@@ -234,6 +234,11 @@ TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
   }
 }
 
+TEST_P(EveryAlgorithm, LeavesWhatIsNotMapped) {
+  if (std::string(row().name) != "direct") return;
+  expect_left_where_unmapped([&](TeamOfThreads& threads) { run_case(threads, random_case(threads.size())); });
+}
+
 // Rooted collectives let ranks run ahead; a slow reader must hold them before its data is overwritten.
 void EveryAlgorithm::run_ahead(bool in_domains) {
   constexpr int ranks = 3, calls = 40;

@@ -110,7 +110,7 @@ class PartialReductions {
     for (int r = 0; r < ranks; ++r) {
       inputs.push_back(c.op == kernels::Op::user ? random_elements(kernels::Type::i32_i32, c.total(), random_)
                                                  : random_elements(c.type, c.total(), random_));
-      buffers.emplace_back(c, inputs.back(), random_() % 2);
+      buffers.emplace_back(c, inputs.back(), some_in_place && random_() % 2);
     }
     run([&](int rank) { return request_of(c, buffers[size_t(rank)]); });
     for (size_t r = 0; r < inputs.size(); ++r) check(c, inputs, buffers[r], r);
@@ -128,6 +128,8 @@ class PartialReductions {
   }
 
   std::mt19937& random() { return random_; }
+
+  bool some_in_place = true;
 
  private:
   const char* const row_;

@@ -72,6 +72,12 @@ TEST_P(EveryPartialReduction, DescendsWhenReadsAreRefused) {
   }
 }
 
+TEST_P(EveryPartialReduction, LeavesWhatIsNotMapped) {
+  if (std::string(row().name) != "direct") return;
+  calls_.some_in_place = false;  // which hides buffers from others
+  expect_left_where_unmapped([&](TeamOfThreads& threads) { run_case(threads, random_case(threads.size())); });
+}
+
 // Ranks of a scan run ahead of those behind them; a slow reader must hold them before its data is overwritten.
 TEST_P(EveryPartialReduction, HoldsBackWhoeverRunsAhead) {
   constexpr int ranks = 3, calls = 40;

@@ -61,14 +61,21 @@ class Shipments : public ::testing::Test {
   }
 
   void run_random(TeamOfThreads& threads, int calls) {
-    for (int i = 0; i < calls; ++i) {
-      Plan plan = random_plan(threads.size());
-      std::vector<std::unique_ptr<Part>> parts;
-      for (int r = 0; r < threads.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
-      threads.run([&](Team& team) { return row().run(team, parts[size_t(team.rank)]->request()); });
-      for (int r = 0; r < threads.size(); ++r)
-        if (!parts[size_t(r)]->right()) ADD_FAILURE() << "rank " << r << " of " << threads.size() << ", call " << i;
-    }
+    for (int i = 0; i < calls; ++i) run_plan(threads, random_plan(threads.size()));
+  }
+
+  void run_plan(TeamOfThreads& threads, const Plan& plan) {
+    std::vector<std::unique_ptr<Part>> parts;
+    for (int r = 0; r < threads.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
+    threads.run([&](Team& team) { return row().run(team, parts[size_t(team.rank)]->request()); });
+    for (int r = 0; r < threads.size(); ++r)
+      if (!parts[size_t(r)]->right()) ADD_FAILURE() << "rank " << r << " of " << threads.size();
+  }
+
+  Plan plan_of_equals(int ranks, size_t size) {
+    Plan plan{row().kind, ranks, 0, {}, std::vector<bool>(size_t(ranks), false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+    return plan;
   }
 
   void leave_behind(int ranks, const Algorithm& row);
@@ -144,6 +151,11 @@ TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
   }
 }
 
+TEST_P(EveryShipment, LeavesWhatIsNotMapped) {
+  if (std::string(row().name) != "direct") return;
+  expect_left_where_unmapped([&](TeamOfThreads& threads) { run_plan(threads, plan_of_equals(threads.size(), 9000)); });
+}
+
 // Calls follow one another without a barrier, and one rank is slow: nobody's data may be overwritten before it has been read.
 TEST_P(EveryShipment, HoldsBackWhoeverRunsAhead) {
   for (const int ranks : {2, 3}) hold_back(ranks);
@@ -174,8 +186,7 @@ void EveryShipment::truncate(const int ranks) {
   TeamOfThreads threads(ranks);
   for (size_t size : {40, 9000, 400'000}) {
     if (size > row().max_bytes || size > largest_) continue;
-    Plan plan{row().kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
-    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+    const Plan plan = plan_of_equals(ranks, size);
     std::vector<std::unique_ptr<Part>> parts;
     for (int r = 0; r < ranks; ++r) parts.push_back(std::make_unique<Part>(plan, r));
     const int victim = gathers(row().kind) || !scatters(row().kind) ? 0 : 1;

@@ -3,12 +3,14 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "collective/algorithms.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/team.hpp"
 #include "transport/fault/fault.hpp"
@@ -42,6 +44,7 @@ struct TeamOptions {
   std::vector<int32_t> domains;                       // where ranks stand; none: all together
   bool any_order = false;
   int readers = 0;
+  Way unmapped = nullptr;
   uint64_t first_number = 0;  // of exchanges and rounds: below 2^32 tests that they pass it
 };
 
@@ -72,6 +75,7 @@ class TeamOfThreads {
       if (!options.domains.empty()) team.domains.describe(options.domains.data(), size);
       team.any_order = options.any_order;
       team.readers = options.readers;
+      team.unmapped = options.unmapped;
       start_at(team, options.first_number);
     }
   }
@@ -111,5 +115,33 @@ class TeamOfThreads {
   PresenceBoard* presence_;
   std::vector<std::unique_ptr<Team>> teams_;
 };
+
+// Teams of two or three whose direct transport maps nothing, copies, or is not there: whether a direct form, which is told what
+// to leave such calls to, leaves each of them to it, and none where everything is mapped. call(threads) makes one.
+template <typename Call>
+void expect_left_where_unmapped(Call call) {
+  static std::atomic<int> left;
+  TeamOptions options;
+  options.unmapped = [](Team& team, const Request& request) {
+    ++left;
+    EXPECT_EQ(team.unmapped, nullptr) << "another direct form would leave it to this one again";
+    for (const Algorithm& other : algorithms)
+      if (other.kind == request.kind && other.needs_stage && other.direct == Direct::never) return other.run(team, request);
+    return invalid("no row", 0);
+  };
+  const auto expect = [&](int each, const char* what) {
+    for (const int ranks : {2, 3}) {
+      TeamOfThreads threads(ranks, options);
+      left = 0;
+      call(threads);
+      EXPECT_EQ(left, each * ranks) << what;
+    }
+  };
+  expect(0, "all is mapped");
+  options.faults = [](int) { return transport::Faults(); };
+  expect(1, "all is copied");
+  options.direct = false;
+  expect(1, "nothing is reached");
+}
 
 }  // namespace stretto::collective
