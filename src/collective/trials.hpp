@@ -6,7 +6,9 @@
 // one another tell its time; the middle one of them counts. A way that is clearly slower than one before is left after two calls.
 // Then the fastest way is used, untimed, until the next trial: at first soon, as memory that is used for the first time tells
 // little, then after four times as many calls each time that it is still about as fast as any, and after the most where the
-// difference is clear. Calls in between may be watched: what takes quite another time than in the trial is tried anew.
+// difference is clear. Calls in between may be watched: what takes quite another time than in the trial is tried anew. What has
+// become slow may become fast again, which no call that goes another way shows: as long as a way is known to have been faster
+// than the fastest is now, the next trial is not far.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -87,10 +89,11 @@ class Trials {
   }
 
  private:
-  static constexpr int calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096;
+  static constexpr int calls_each = 5, calls_missed = 16, shortest = 8, longest = 4096, not_far = 256;
   static constexpr int watched_each = 8, least_strange = 2, most_strange = 64;
   static constexpr float clearly = 1.5, about = 1.25, better = 1.06, much_else = 2;  // times as long
-  static constexpr int smallest = 13, classes = 13;                                  // up to 16 KiB, ..., from 32 MiB
+  static constexpr float fading = 1.1;               // what a way is known to have been, from trial to trial
+  static constexpr int smallest = 13, classes = 13;  // up to 16 KiB, ..., from 32 MiB
 
   // Between two powers of two bytes. Times are ticks per byte.
   struct Sizes {
@@ -101,6 +104,7 @@ class Trials {
     uint16_t untimed = 0;                        // calls before the next trial
     uint16_t period = 0;                         // calls between this trial and the next; 0: there was none yet
     float times[calls_each], usual[ways], least = std::numeric_limits<float>::infinity();
+    float once[ways] = {};  // the least that was usual; 0: nothing is known
     int way() const { return (fastest + tried) % ways; }
     uint16_t wait_longer() { return period = uint16_t(std::clamp(4 * int(period), shortest, longest)); }
     void forget() {
@@ -114,6 +118,7 @@ class Trials {
 
   static void settle_way(Sizes& sizes, int way, float usual) {
     sizes.usual[way] = usual;
+    sizes.once[way] = sizes.once[way] == 0 ? usual : std::min(usual, fading * sizes.once[way]);
     sizes.least = std::min(sizes.least, usual);
     sizes.noted = 0;
     if (++sizes.tried == ways) decide(sizes);
@@ -126,16 +131,17 @@ class Trials {
     sizes.known = true;
     if (former > better * sizes.least) sizes.fastest = uint8_t(std::min_element(sizes.usual, sizes.usual + ways) - sizes.usual);
     sizes.untimed = confirmed ? sizes.wait_longer() : sizes.period = shortest;
-    if (confirmed && next_to(sizes) > 2 * sizes.least) sizes.untimed = longest;
+    if (confirmed && next_to(sizes, sizes.usual) > 2 * sizes.least) sizes.untimed = longest;
+    if (about * next_to(sizes, sizes.once) < sizes.least) sizes.untimed = std::min<uint16_t>(sizes.untimed, not_far);
     if (!confirmed) sizes.alarm = least_strange;
     sizes.forget();
   }
 
   // Of the other ways' times the shortest.
-  static float next_to(const Sizes& sizes) {
+  static float next_to(const Sizes& sizes, const float (&times)[ways]) {
     float next = std::numeric_limits<float>::infinity();
     for (int way = 0; way < ways; ++way)
-      if (way != sizes.fastest) next = std::min(next, sizes.usual[way]);
+      if (way != sizes.fastest) next = std::min(next, times[way]);
     return next;
   }
 

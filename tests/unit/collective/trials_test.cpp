@@ -185,6 +185,26 @@ TEST(Trials, WatchedCallsBringTheNextForward) {
   }
 }
 
+// The way that was the fastest is slow for a while: then no call that goes the other way shows that it is fast again.
+TEST(Trials, ComeBackToWhatWasFaster) {
+  for (const uint64_t meanwhile : {2500, 9000}) {
+    Trials<2> trials;
+    call(trials, 3000, {700, 2000}, size, true);
+    call(trials, 1500, {meanwhile, 2000}, size, true);
+    EXPECT_EQ(trials.fastest(size), 1);
+    call(trials, 300, {700, 2000}, size, true);
+    EXPECT_EQ(trials.fastest(size), 0);
+  }
+}
+
+// But not to what was fast long ago.
+TEST(Trials, AreRareAgainWhereNothingComesBack) {
+  Trials<2> trials;
+  call(trials, 3000, {700, 2000}, size, true);
+  call(trials, 10'000, {9000, 2000}, size, true);
+  EXPECT_LE(call(trials, 20'000, {9000, 2000}, size, true).timed, 10 * calls_if_clear);
+}
+
 TEST(Trials, OneOddWatchedCallIsNoNews) {
   Trials<2> trials;
   call(trials, 3000, {1000, 3000}, size, true);
