@@ -54,7 +54,7 @@ Status Communicator::run_phase(const Request& request) {
   int row = selection.algorithm;
   if (row < 0) row = select::any_size_algorithm(request.kind);
   const collective::Algorithm& algorithm = collective::algorithms[row];
-  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
+  prepare_direct(algorithm);
   team_->unmapped = collective::way_of(selection.unmapped);
   return algorithm.run(*team_, request);
 }

@@ -2,16 +2,13 @@
 
 #include <string.h>
 
+#include <algorithm>
 #include <new>
 
-#include "collective/patterns/direct.hpp"
-#include "collective/patterns/meeting.hpp"
-#include "collective/patterns/rounds.hpp"
 #include "collective/patterns/slots.hpp"
 #include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"
 #include "trace/stopwatch.hpp"
-#include "transport/shm/shm.hpp"
 
 namespace stretto::engine {
 namespace {
@@ -24,41 +21,6 @@ using collective::Board;
 using collective::Request;
 using collective::Team;
 using select::Reason;
-
-// Offsets are multiples of 4096: these are none. With that of a stage stands how many cells each rank has.
-constexpr uint64_t stage_unasked = 0;
-constexpr uint64_t stage_refused = 1;
-constexpr uint64_t offset_mask = ~uint64_t(4095);
-
-constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that prepare their cells; its last bit: they have them
-
-constexpr uint32_t staying = collective::Rounds::staying;
-constexpr size_t largest_cell = 256 << 10;            // fewer rounds cost less than what larger cells cost in cache
-constexpr size_t smallest_cell = 16 << 10;            // of so little the slices of many ranks are lines still
-constexpr uint64_t largest_part = uint64_t(8) << 20;  // the cells in which rounds stay, of all ranks, and those that are rings
-
-size_t stage_cell_bytes(int ranks) {
-  size_t bytes = largest_cell;
-  while (bytes > smallest_cell && bytes * staying * size_t(ranks) > largest_part) bytes /= 2;
-  return bytes;
-}
-
-uint32_t cells_of(uint64_t stage) {
-  return uint32_t(stage & ~offset_mask);
-}
-
-uint64_t stage_bytes(int ranks, uint32_t cells) {
-  return stage_cell_bytes(ranks) * cells * uint64_t(ranks);
-}
-
-// A rank's ring: twice a second-level cache (patterns/rounds.hpp). Ranks that share a core, and its caches, had better stay
-// there.
-uint32_t ring_cells(int ranks, bool crowded) {
-  const size_t wanted = crowded ? platform::private_cache() / 2 : 2 * platform::private_cache();
-  uint32_t ring = 1;
-  while (ring * stage_cell_bytes(ranks) < wanted && stage_bytes(ranks, 2 * ring) <= largest_part) ring *= 2;
-  return ring;
-}
 
 }  // namespace
 
@@ -126,10 +88,8 @@ void Communicator::leave() {
   if (board_ == 0) return;
   team_->arrivals.close();
   Board& shared = team_->shared();
-  uint64_t stage = shared.stage.load(std::memory_order_acquire), presence = shared.presence.load(std::memory_order_acquire);
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
-  if (presence > stage_refused) job_->pool().release(presence, collective::PresenceBoard::bytes(team_->size));
-  if (stage > stage_refused) job_->pool().release(stage & offset_mask, stage_bytes(team_->size, cells_of(stage)));
+  release_stage(shared);
   job_->pool().release(board_, Board::bytes(team_->size));
 }
 
@@ -155,88 +115,8 @@ const select::Selection& Communicator::select(const Request& request) {
   return last.selection;
 }
 
-// What all ranks find in `shared`, on the board: whoever comes first takes memory from the pool, or says that there is none.
-uint64_t Communicator::find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed) {
-  const uint64_t found = take_shared(shared, bytes, zeroed);
-  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
-}
-
-// With a `note` beside the offset. Still unasked: the pool has no room.
-uint64_t Communicator::take_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed, uint32_t note) {
-  const uint64_t present = shared.load(std::memory_order_acquire);
-  if (present != stage_unasked) return present;
-  const uint64_t offset = job_->pool().allocate(bytes);
-  void* memory = offset ? job_->segment().at(offset) : nullptr;
-  if (memory != nullptr && zeroed) memset(memory, 0, bytes);
-  const uint64_t found = memory ? settle_shared(shared, offset | note) : stage_unasked;
-  if (offset && found != (offset | note)) job_->pool().release(offset, bytes);
-  return found;
-}
-
-uint64_t Communicator::settle_shared(std::atomic<uint64_t>& shared, uint64_t answer) {
-  uint64_t found = stage_unasked;
-  return shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel) ? answer : found;
-}
-
-// Rather cells with a smaller ring than none; the smallest where others will want some too.
-uint64_t Communicator::find_stage() {
-  std::atomic<uint64_t>& shared = team_->shared().stage;
-  uint64_t found = stage_unasked;
-  uint32_t ring = job_->pool().is_half_used() ? 1 : ring_cells(team_->size, job_->crowded());
-  for (; found == stage_unasked && ring > 0; ring /= 2)
-    found = take_shared(shared, stage_bytes(team_->size, staying + ring), false, staying + ring);
-  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
-}
-
-bool Communicator::attach_stage() {
-  const uint64_t presence = find_shared(team_->shared().presence, collective::PresenceBoard::bytes(team_->size), true);
-  const uint64_t stage = find_stage();
-  void* base = stage == stage_refused ? nullptr : job_->segment().at(stage & offset_mask);
-  void* claims = presence == stage_refused ? nullptr : job_->segment().at(presence);
-  if (base == nullptr || claims == nullptr) return false;
-  const size_t cell = stage_cell_bytes(team_->size);
-  const uint32_t cells = cells_of(stage);
-  team_->fine_pieces = !job_->crowded() && cpu_here() == Cpu::amd;
-  team_->staged = transport::make_shm({static_cast<char*>(base), cell * cells, cell, cells}, team_->rank);
-  team_->presence = static_cast<collective::PresenceBoard*>(claims);
-  return team_->staged != nullptr;
-}
-
-// Whether a round can hold a whole element; where there are blocks, one of each.
-bool Communicator::fits_into_cell(const Request& request) const {
-  using collective::Kind;
-  bool blocks = request.kind == Kind::reduce_scatter || request.kind == Kind::reduce_scatter_block;
-  size_t pieces = blocks ? size_t(team_->size) : 1;
-  return request.element <= stage_cell_bytes(team_->size) / pieces;
-}
-
-// At the first call that needs cells; the ranks tell each other whether all could map them.
-Status Communicator::prepare_stage() {
-  uint64_t own = stage_mark | attach_stage(), all[collective::max_team];
-  STRETTO_TRY(collective::compare_all(*team_, own, all));
-  stage_ = ready;
-  for (int r = 0; r < team_->size; ++r) {
-    if ((all[r] | 1) != (stage_mark | 1)) return disagreed("ranks call different collectives, or with different sizes", r);
-    if (all[r] == stage_mark) stage_ = absent;
-  }
-  return Status::good();
-}
-
-// In a blocking call, which may wait for the answers: so all ranks know from now on.
-[[gnu::noinline, gnu::cold]] Status Communicator::settle_stage() {
-  stage_wanted_ = false;
-  if (stage_ == unknown) STRETTO_TRY(prepare_stage());
-  known_stage_ = stage_;
-  return Status::good();
-}
-
-[[gnu::noinline, gnu::cold]] void Communicator::settle_wanted_stage(Status* status) {
-  *status = settle_stage();
-  if (!status->ok()) *status = failed(*status);
-}
-
 // What cannot be had is told to the peers per call.
-void Communicator::prepare_direct() {
+void Communicator::reach_directly() {
   direct_prepared_ = true;
   team_->direct = reach_peers(*job_, members_.get(), team_->size, team_->rank, policy_->fault);
 }
@@ -302,7 +182,7 @@ Status Communicator::failed(const Status& status) {
   if (stage_ == unknown && status->ok()) *status = settle_stage();
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
-  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
+  prepare_direct(algorithm);
   team_->unmapped = collective::way_of(selection.unmapped);
   if (!status->ok()) *status = failed(*status);
   return selection.algorithm;
@@ -344,7 +224,7 @@ Status Communicator::run_in_turn(const Request& request, int index, int unmapped
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);
   if (stage_ == unknown) STRETTO_TRY(prepare_stage());
   if (stage_ == absent) return collective::run_in_slots(*team_, request);
-  if (algorithm.direct != collective::Direct::never && !direct_prepared_) prepare_direct();
+  prepare_direct(algorithm);
   team_->unmapped = collective::way_of(unmapped);
   return algorithm.run(*team_, request);
 }

@@ -132,10 +132,14 @@ class Communicator {
   static uint64_t settle_shared(std::atomic<uint64_t>& shared, uint64_t answer);
   uint64_t find_stage();
   bool attach_stage();
+  void release_stage(const collective::Board& shared);
   Status prepare_stage();
   Status settle_stage();
   void settle_wanted_stage(Status* status);
-  void prepare_direct();
+  void prepare_direct(const collective::Algorithm& algorithm) {
+    if (algorithm.direct != collective::Direct::never && !direct_prepared_) reach_directly();
+  }
+  void reach_directly();
   Status failed(const Status& status);
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);

@@ -251,6 +251,8 @@ const char* default_rules() {
          "allreduce  bytes=8K.. arena=yes crowded=no  direct\n"
          "allreduce  bytes=..256K ranks=2  pair\n"
          "allreduce  bytes=..4K            gather\n"
+         "allreduce  bytes=..8K ranks=..8 crowded=yes  gather\n"
+         "allreduce  bytes=..16K ranks=..4 crowded=yes  gather\n"
          "allreduce  bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
          "allreduce  bytes=256K.. ranks=..8  adaptive\n"
          "allreduce                        slices\n"

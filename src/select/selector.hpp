@@ -26,8 +26,8 @@ struct Facts {
 struct Selection {
   int algorithm = -1;
   Reason reason = Reason::none;
-  int rule = -1;       // the row of the rules that decided; -1: none holds
-  int unmapped = -1;   // chosen because there are arenas: what runs where no buffer lies in one. -1: the algorithm itself
+  int rule = -1;      // the row of the rules that decided; -1: none holds
+  int unmapped = -1;  // chosen because there are arenas: what runs where no buffer lies in one. -1: the algorithm itself
 };
 
 // The row that runs a collective inside a node whatever its size, for phases that must not be left to MPI.
