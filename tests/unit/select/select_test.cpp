@@ -237,8 +237,32 @@ TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
   EXPECT_EQ(ask(Kind::reduce, 1 << 18, 4), "rsa");
   EXPECT_EQ(ask(Kind::reduce, 1 << 20, 4), "chain");
   EXPECT_EQ(ask(Kind::reduce, 1 << 20, 2), "pipelined");
-  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 128), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 128), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 200), "rsa");
   EXPECT_EQ(ask(Kind::reduce, 1 << 24, 128), "chain");
+}
+
+// What sends a message from every node to every node is for few of them, or for what is so small that it is sent whole.
+TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
+  Rules rules = rules_of(default_rules());
+  auto ask = [&](Kind kind, uint64_t bytes, int nodes) {
+    Facts facts{kind, bytes, 4 * nodes, false, Travel::by_rules};
+    facts.nodes = nodes;
+    return std::string(collective::name_of_row(choose(rules, facts).algorithm));
+  };
+  for (Kind kind : {Kind::allreduce, Kind::reduce}) {
+    EXPECT_EQ(ask(kind, 8, 256), "rsa");
+    EXPECT_EQ(ask(kind, 4096, 8), "rsa");
+    EXPECT_EQ(ask(kind, 2048, 16), "leader");
+    EXPECT_EQ(ask(kind, 8192, 16), "rsa");
+    EXPECT_EQ(ask(kind, 8192, 64), "leader");
+  }
+  EXPECT_EQ(ask(Kind::allreduce, 16384, 32), "leader");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 64), "leader");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 24, 8), "streamed");
+  for (uint64_t bytes : {1 << 20, 1 << 24})
+    for (int nodes : {16, 32, 512}) EXPECT_EQ(ask(Kind::allreduce, bytes, nodes), "pipelined") << bytes << " over " << nodes;
 }
 
 TEST(Rules, PhasesInsideANodeAlwaysHaveAnAlgorithm) {
