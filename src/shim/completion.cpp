@@ -1,6 +1,8 @@
 // Calls that complete requests, while nonblocking collectives are outstanding.
 #include <string.h>
 
+#include <algorithm>
+
 #include "shim/context.hpp"
 #include "shim/nonblocking.hpp"
 #include "shim/persistent.hpp"
@@ -130,6 +132,13 @@ int call_in_c(AnyFunction function, Word* words, uint32_t count) {
   return int(forward_words(function, words, count));
 }
 
+// A null pointer to requests or for what the call finds: MPI says what is wrong, or that there is nothing to do. (Statuses, which
+// are last, may be null.)
+bool lacks_an_argument(const Completion& c) {
+  const uint32_t first = c.index == number::Wait || c.index == number::Test ? 0 : 1;
+  return c.in_c && std::count(c.words + first, c.words + c.count - 1, Word(0)) > 0;
+}
+
 }  // namespace
 
 Word forward_words(AnyFunction f, const Word* w, uint32_t count) {
@@ -154,6 +163,7 @@ int complete_in_c(uint32_t index, Word* words, uint32_t count) {
 int complete(const Completion& c) {
   int code = MPI_SUCCESS;
   advance();
+  if (lacks_an_argument(c)) return c.call(c.function(c.index), c.words, c.count);
   if (looks_one_by_one(c)) {
     look_until_all_are_done(c);
     return told(c, c.call(c.function(c.index), c.words, c.count));

@@ -21,6 +21,12 @@ struct Layout {
 // False: not usable (null, unknown to MPI).
 bool describe(MPI_Datatype type, Layout* layout);
 
+// Whether `count` elements are said to stand where none can: in place of nothing or, of a predefined type, at the null address.
+// (Of others that is MPI_BOTTOM.)
+inline bool stand_nowhere(const void* data, MPI_Count count, const Layout& layout) {
+  return count > 0 && (data == MPI_IN_PLACE || (data == nullptr && layout.named));
+}
+
 // Memory from malloc, freed at the end of the call.
 class Temporary {
  public:

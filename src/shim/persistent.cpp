@@ -208,7 +208,7 @@ bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm 
 
 bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm, MPI_Request* request) {
   Context& c = context();
-  if (!c.active.load(std::memory_order_acquire)) return false;
+  if (!c.active.load(std::memory_order_acquire) || request == nullptr) return false;
   engine::Communicator* home = find(comm);
   if (home == nullptr || home->declines() || !home->starts_operations()) return false;
   auto* persistent = new (std::nothrow) Persistent(plan.kind);

@@ -100,8 +100,8 @@ template <class... Words>
 inline void made_communicator(Words... words) {
   if (!attached()) return;
   const Word array[] = {words...};
-  const MPI_Comm comm = *as<const MPI_Comm*>(array[sizeof...(words) - 1]);
-  if (comm != comm_null()) prepare_communicator(comm);
+  const auto* comm = as<const MPI_Comm*>(array[sizeof...(words) - 1]);
+  if (comm != nullptr && *comm != comm_null()) prepare_communicator(*comm);
 }
 
 // The same call, told to the profile, which may have MPI write its statuses elsewhere.

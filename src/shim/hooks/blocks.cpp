@@ -10,7 +10,7 @@ bool Side::one(const void* data, MPI_Count count, MPI_Datatype type) {
   shares_ = shared;
   data_ = static_cast<const char*>(data);
   count_ = count;
-  return count >= 0 && describe(type, &layout_);
+  return count >= 0 && describe(type, &layout_) && !stand_nowhere(data, count, layout_);
 }
 
 bool Side::one_of(int only, const void* data, MPI_Count count, MPI_Datatype type) {

@@ -52,8 +52,9 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local Remembered rem
 Communicator* look_up(MPI_Comm comm) {
   Context& c = context();
   Communicator* communicator = nullptr;
-  int found = 0;
-  if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS) return nullptr;
+  constexpr int untouched = -1;  // an error handler of the program's may make a success of a failure
+  int found = untouched;
+  if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS || found == untouched) return nullptr;
   if (found) return communicator;
   if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();

@@ -41,7 +41,8 @@ bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Requ
 bool run_reduction(const Entry& entry, const Reduction& r, Request& request, Call& call) {
   Layout layout;
   Reason reason;
-  if (r.count < 0 || !describe_operands(r.host.type, r.host.op, &layout, &request, &reason))
+  if (r.count < 0 || !describe_operands(r.host.type, r.host.op, &layout, &request, &reason) ||
+      stand_nowhere(r.send, r.count, layout) || (r.receives && stand_nowhere(r.receive, r.count, layout)))
     return decline(call, Reason::invalid_arguments);
   request.host = &r.host;
   request.count = size_t(r.count);

@@ -55,7 +55,8 @@ bool run(const Entry& entry, const Reduction& r, const Layout& layout, UserReduc
 bool run_scattered(const Entry& entry, const Reduction& r, Request request, Call& call) {
   Layout layout;
   Reason reason;
-  if (!count_all(r, entry.size(), &request.count) || !describe_operands(r.type, r.op, &layout, &request, &reason))
+  if (!count_all(r, entry.size(), &request.count) || !describe_operands(r.type, r.op, &layout, &request, &reason) ||
+      stand_nowhere(r.send, MPI_Count(request.count), layout) || stand_nowhere(r.receive, r.count(entry.rank()), layout))
     return decline(call, Reason::invalid_arguments);
   call.bytes = request.count * layout.size;
   if (reason != Reason::none) return decline(call, reason);
