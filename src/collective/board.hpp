@@ -25,11 +25,12 @@ union PerRank {
   T of[max_team];
 };
 
-// A number that one rank advances and others wait for. sleepers: how many of them sleep on it.
+// A number that one rank advances and others wait for. sleepers: how many of them sleep on it. note: of a slot, what its payload
+// is (patterns/exchange.hpp).
 struct Signal {
   std::atomic<uint64_t> value{0};
   std::atomic<uint32_t> sleepers{0};
-  uint32_t reserved = 0;
+  uint32_t note = 0;
 };
 static_assert(sizeof(Signal) == 16);
 
@@ -64,6 +65,7 @@ struct RankBoard {
   alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
   // Collectives over nodes that this rank has come to, of those that look for it.
   alignas(cache_line) std::atomic<uint64_t> came{0};
+  std::atomic<uint64_t> stuck_in{0}, stuck_with{0};  // the newest call in which it waited for long (engine/communicator.cpp)
   ArrivalTimes arrivals;
   Slot even_meeting;
   Slot slots[slot_ring];

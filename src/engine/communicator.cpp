@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/log.hpp"
 #include "collective/patterns/slots.hpp"
 #include "engine/across_nodes.hpp"
 #include "engine/reach.hpp"
@@ -93,8 +94,34 @@ void Communicator::leave() {
   job_->pool().release(board_, Board::bytes(team_->size));
 }
 
+// A rank that has waited for long says in which call, and looks whether others wait in the same for something else: for ever,
+// each for what the other will not do. Who is that; -1: nobody.
+int Communicator::disagreeing() {
+  if (across_ || doing_.number == 0) return -1;
+  collective::RankBoard& mine = team_->mine();
+  mine.stuck_with.store(doing_.with, std::memory_order_relaxed);
+  mine.stuck_in.store(doing_.number, std::memory_order_release);
+  for (int r = 0; r < team_->size; ++r) {
+    const collective::RankBoard& theirs = team_->board(r);
+    if (theirs.stuck_in.load(std::memory_order_acquire) != doing_.number) continue;
+    const uint64_t with = theirs.stuck_with.load(std::memory_order_relaxed);
+    if (with != doing_.with && theirs.stuck_in.load(std::memory_order_acquire) == doing_.number) return r;
+  }
+  return -1;
+}
+
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
+  if (const int other = communicator->disagreeing(); other >= 0) {
+    const uint64_t mine = communicator->doing_.with, theirs = communicator->team_->board(other).stuck_with.load();
+    log(Level::error,
+        "ranks call different collectives, or with different sizes: rank %d of the communicator %s of %llu bytes, rank %d %s of "
+        "%llu",
+        communicator->rank_, collective::name(collective::Kind(mine & 255)), static_cast<unsigned long long>(mine >> 8), other,
+        collective::name(collective::Kind(theirs & 255)), static_cast<unsigned long long>(theirs >> 8));
+    communicator->abandon();
+    return false;
+  }
   if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
   for (int r = 0; r < communicator->team_->size; ++r)
@@ -169,6 +196,7 @@ Status Communicator::failed(const Status& status) {
   const select::Selection& selection = select(request);
   *reason = selection.reason;
   if (selection.algorithm < 0) return -1;
+  begin(request);
   const collective::Algorithm& algorithm = collective::algorithms[selection.algorithm];
   if (--calls_to_look_ == 0) look_around(algorithm.needs_stage);
   // Ranks that do not know yet of an abandoned call decline all the same: so what declines does so before that is looked at.
@@ -221,6 +249,7 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
 Status Communicator::run_in_turn(const Request& request, int index, int unmapped) {
   const collective::Algorithm& algorithm = collective::algorithms[index];
   if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died", lost_);
+  begin(request);
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);
   if (stage_ == unknown) STRETTO_TRY(prepare_stage());
   if (stage_ == absent) return collective::run_in_slots(*team_, request);

@@ -150,6 +150,8 @@ class Communicator {
   Status execute_started_across(Operation& operation, const collective::Request& request, int row);
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);
+  void begin(const collective::Request& request) { doing_ = {doing_.number + 1, request.bytes() << 8 | uint64_t(request.kind)}; }
+  int disagreeing();
 
   std::atomic<select::Reason> reason_{select::Reason::none};  // many_nodes where across_ does it
   int rank_ = 0, size_ = 1;
@@ -172,6 +174,10 @@ class Communicator {
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};
   Queue queue_;
+  // The newest call that was begun, by its number; likewise. Calls of a right program are alike on all ranks.
+  struct {
+    uint64_t number = 0, with = 0;
+  } doing_;
   std::unique_ptr<collective::Team> team_;
   std::unique_ptr<int[]> members_;
   std::unique_ptr<AcrossNodes> across_;

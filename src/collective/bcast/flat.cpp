@@ -1,6 +1,8 @@
 // Bcast, flat: the root posts the message in its slot; the others copy it out. The root does not wait, unless a ring ahead.
 #include <string.h>
 
+#include <algorithm>
+
 #include "collective/algorithms.hpp"
 #include "collective/patterns/exchange.hpp"
 
@@ -8,19 +10,24 @@ namespace stretto::collective {
 
 Status bcast_flat(Team& team, const Request& request) {
   Exchange exchange(team);
+  Status alike;
   if (team.rank == request.root) {
     void* payload;
     STRETTO_TRY(exchange.claim(&payload));
     memcpy(payload, request.input, request.bytes());
-    exchange.post(request.bytes());
+    exchange.post(request.bytes(), note_of(request));
     exchange.fetch_next(request.bytes());
   } else {
     const void* payload;
     STRETTO_TRY(exchange.read(request.root, &payload));
-    memcpy(request.output, payload, request.bytes());
+    const uint32_t note = exchange.note(request.root);
+    const size_t bytes = bytes_of_note(note);
+    alike = compare_notes(note_of(request), note, request.root);
+    if (alike.code == Code::truncated && bytes < request.bytes()) alike = {};  // as MPI takes shorter messages
+    memcpy(request.output, payload, std::min(bytes, request.bytes()));
   }
   exchange.finish();
-  return Status::good();
+  return alike;
 }
 
 }  // namespace stretto::collective

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstddef>
 
+#include "collective/request.hpp"
 #include "collective/team.hpp"
 
 namespace stretto::collective {
@@ -19,6 +20,21 @@ inline void fetch_payload(const Slot& next, size_t bytes) {
 // The lines of a payload that was announced, to those who read it.
 inline void offer_payload(const Slot& slot, size_t bytes) {
   offer(&slot, offsetof(Slot, payload) + bytes);
+}
+
+// What a payload is: of a collective in which all give as many bytes, which; 0: of anything else. Ranks that make other calls, or
+// with other sizes, find it out by that.
+inline uint32_t note_of(const Request& request) {
+  return uint32_t(request.bytes()) << 8 | uint32_t(request.kind) << 1 | 1;
+}
+inline size_t bytes_of_note(uint32_t note) {
+  return note >> 8;
+}
+inline Status compare_notes(uint32_t own, uint32_t theirs, int rank) {
+  if (own == theirs) return Status::good();
+  const bool same_call = ((own ^ theirs) & 255) == 0;
+  return same_call ? truncated("ranks give messages of different sizes", rank)
+                   : disagreed("ranks call different collectives, or with different sizes", rank);
 }
 
 class Exchange {
@@ -35,8 +51,9 @@ class Exchange {
   }
 
   // `bytes` of it.
-  void post(size_t bytes) {
+  void post(size_t bytes, uint32_t note = 0) {
     Slot& own = slot(team_.rank);
+    own.ready.note = note;
     team_.waiter.announce(own.ready, number_);
     offer_payload(own, bytes);
   }
@@ -49,6 +66,9 @@ class Exchange {
     *payload = theirs.payload;
     return Status::good();
   }
+
+  // Of rank r, which has posted.
+  uint32_t note(int r) { return slot(r).ready.note; }
 
   // Whether rank r has posted, and what it is waited for by.
   bool posted(int r) { return reached(ready(r).value.load(std::memory_order_acquire), number_); }

@@ -17,8 +17,13 @@ bool output_is_input(const Request& request) {
 template <typename Event>
 Status read_and_combine(Event& event, Team& team, const Request& request, const void* own) {
   const void** inputs = team.pointers();
-  for (int r = 0; r < team.size; ++r)
-    if (r != team.rank) STRETTO_TRY(event.read(r, &inputs[r]));
+  Status alike;
+  for (int r = 0; r < team.size; ++r) {
+    if (r == team.rank) continue;
+    STRETTO_TRY(event.read(r, &inputs[r]));
+    if (alike.ok()) alike = compare_notes(note_of(request), event.note(r), r);
+  }
+  if (!alike.ok()) return alike;
   inputs[team.rank] = own;
   combine(request, inputs, team.size, request.output, request.count);
   return Status::good();
@@ -28,7 +33,7 @@ Status reduce_to_all(Team& team, const Request& request) {
   Meeting meeting(team);
   void* payload = meeting.payload();
   memcpy(payload, request.input, request.bytes());
-  meeting.post(request.bytes());
+  meeting.post(request.bytes(), note_of(request));
   STRETTO_TRY(read_and_combine(meeting, team, request, output_is_input(request) ? payload : request.input));
   meeting.fetch_next(request.bytes());
   return Status::good();
@@ -42,13 +47,14 @@ Status reduce_to_root(Team& team, const Request& request) {
     STRETTO_TRY(exchange.claim(&payload));
     memcpy(payload, request.input, request.bytes());
   }
+  Status status;
   if (is_root)
-    STRETTO_TRY(read_and_combine(exchange, team, request, payload ? payload : request.input));
+    status = read_and_combine(exchange, team, request, payload ? payload : request.input);
   else
-    exchange.post(request.bytes());
+    exchange.post(request.bytes(), note_of(request));
   exchange.finish();
   if (!is_root) exchange.fetch_next(request.bytes());
-  return Status::good();
+  return status;
 }
 
 }  // namespace

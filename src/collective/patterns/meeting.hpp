@@ -16,8 +16,9 @@ class Meeting {
   void* payload() { return slot(team_.rank).payload; }
 
   // `bytes` of it.
-  void post(size_t bytes) {
+  void post(size_t bytes, uint32_t note = 0) {
     Slot& own = slot(team_.rank);
+    own.ready.note = note;
     team_.waiter.announce(own.ready, number_);
     offer_payload(own, bytes);
   }
@@ -30,6 +31,9 @@ class Meeting {
     *payload = theirs.payload;
     return Status::good();
   }
+
+  // Of rank r, which has posted.
+  uint32_t note(int r) { return slot(r).ready.note; }
 
   // Once all are read.
   void fetch_next(size_t bytes) { fetch_payload(team_.mine().meeting(number_ + 1), bytes); }

@@ -75,14 +75,18 @@ Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
     STRETTO_TRY(exchange.claim(&deposited));
     memcpy(deposited, request.input, request.bytes());
   }
-  if (shows) exchange.post(request.bytes());
+  if (shows) exchange.post(request.bytes(), note_of(request));
   const void** inputs = team.pointers();
-  for (int r = 0; r < team.rank; ++r) STRETTO_TRY(exchange.read(r, &inputs[r]));
+  Status alike;
+  for (int r = 0; r < team.rank; ++r) {
+    STRETTO_TRY(exchange.read(r, &inputs[r]));
+    if (alike.ok()) alike = compare_notes(note_of(request), exchange.note(r), r);
+  }
   inputs[team.rank] = own_moves ? deposited : request.input;
-  combine_prefix(request, inputs, inputs_of(team.rank, prefix), request.output, request.count);
+  if (alike.ok()) combine_prefix(request, inputs, inputs_of(team.rank, prefix), request.output, request.count);
   exchange.finish();
   if (shows) exchange.fetch_next(request.bytes());
-  return Status::good();
+  return alike;
 }
 
 Status prefix_staged(Team& team, const Request& request, Prefix prefix) {

@@ -155,14 +155,17 @@ Status scatter_reduce_flat(Team& team, const Request& request) {
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   memcpy(payload, request.input, request.bytes());
-  exchange.post(request.bytes());
+  exchange.post(request.bytes(), note_of(request));
   const Piece& own = request.gives[team.rank];
   size_t at = size_t(static_cast<const char*>(own.data) - static_cast<const char*>(request.input));
   const void** inputs = team.pointers();
+  Status alike;
   for (int r = 0; r < team.size; ++r) {
     STRETTO_TRY(exchange.read(r, &inputs[r]));
+    if (alike.ok()) alike = compare_notes(note_of(request), exchange.note(r), r);
     inputs[r] = static_cast<const char*>(inputs[r]) + at;
   }
+  if (!alike.ok()) return alike;
   combine(request, inputs, team.size, request.output, own.bytes / request.element);
   exchange.fetch_next(request.bytes());
   return Status::good();
