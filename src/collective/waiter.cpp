@@ -34,13 +34,15 @@ Status Waiter::wait_long(const Wait& wait) {
 
 Status Waiter::offer_then_sleep(const Wait& wait) {
   constexpr uint64_t brief_ns = 5000;  // longer than a yield to ranks that but look and yield in their turn
+  const bool drives = must_drive();
   const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
   uint64_t seen = began;
   Periods periods = while_yielding;
-  for (uint32_t i = 1; policy_.patience_ns > 0; ++i) {
+  if (drives) periods.progress = 1;
+  for (uint32_t i = 1; policy_.patience_ns > 0 || drives; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, periods, wait));
-    if (i % periods.progress == 0) {
+    if (i % periods.progress == 0 && !drives) {
       const uint64_t now = now_ns();
       // Where a yield takes so long as others work, MPI's messages would hardly get on.
       if (now - seen > brief_ns * periods.progress) periods.progress = 1;

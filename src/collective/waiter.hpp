@@ -39,6 +39,8 @@ struct WaitHooks {
   void (*progress)(void* context) = nullptr;         // drives the MPI library
   bool (*alive)(void* context, int rank) = nullptr;  // whether a rank of the team still lives, or all of them (any_rank)
   void* context = nullptr;
+  // Windows of one-sided communication. While there is any, other ranks may be waiting for what MPI's progress does here.
+  const std::atomic<int32_t>* windows = nullptr;
 };
 
 inline constexpr int any_rank = -1;  // as the awaited writer: the death of any rank of the team ends the wait
@@ -189,6 +191,7 @@ class Waiter {
   Status wait_long(const Wait& wait);
   Status offer_then_sleep(const Wait& wait);
   bool may_sleep_early() const;
+  bool must_drive() const { return hooks_.windows != nullptr && hooks_.windows->load(std::memory_order_relaxed) > 0; }
   Status sleep(const Wait& wait);
   void progress_more(const Wait& wait, uint64_t longest_ns);
   Status wait_suspended(const Wait& wait);

@@ -34,7 +34,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
       board_(board),
       members_(new (std::nothrow) int[size_t(size)]) {
   if (members_) memcpy(members_.get(), members, size_t(size) * sizeof(int));
-  collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this};
+  collective::WaitHooks hooks{policy.host.progress, &Communicator::alive, this, policy.host.windows};
   collective::Waiter waiter(job.wait_policy(), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
   if (team_ && members_) settle(*team_, size);

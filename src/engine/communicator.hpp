@@ -19,6 +19,7 @@ struct Host {
   bool (*all)(void* comm, bool own) = nullptr;                      // whether `own` is true on every rank of `comm`
   bool (*least)(void* comm, int64_t* values, int count) = nullptr;  // each the least that a rank of `comm` has
   bool any_thread = false;                                          // the library may be called by any thread at any time
+  const std::atomic<int32_t>* windows = nullptr;                    // collective::WaitHooks
 };
 
 // Decisions common to all communicators of the process.

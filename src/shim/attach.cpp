@@ -101,7 +101,8 @@ bool prepare_policy(const Settings& s, Context& c) {
   int level = MPI_THREAD_SINGLE;
   mpi().Query_thread(&level);
   const bool any_thread = strcmp(s.progress, "thread") == 0 && level == MPI_THREAD_MULTIPLE;
-  c.policy.host = {.progress = drive_progress, .broadcast = broadcast, .all = all, .any_thread = any_thread};
+  c.policy.host = {
+      .progress = drive_progress, .broadcast = broadcast, .all = all, .any_thread = any_thread, .windows = &open_windows};
   c.policy.progress = &c.progress;
   c.turns = uint32_t(s.turns < UINT32_MAX ? s.turns : UINT32_MAX);
   return true;

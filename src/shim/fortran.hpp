@@ -150,6 +150,11 @@ inline void fortran_counted(Words... words) {
     });
   }
   if constexpr (makes_communicator(index)) fortran_made_communicator(words...);
+  if constexpr (makes_window(index) || index == number::Win_free) {
+    const Word array[] = {words...};
+    const Word code = array[sizeof...(words) - 1];
+    count_windows<index>(code ? *as<const MPI_Fint*>(code) : MPI_SUCCESS);
+  }
 }
 
 template <class Handle>

@@ -87,6 +87,20 @@ inline constexpr bool frees_communicator(uint32_t index) {
 // Before such a call, which is collective: where communicators of MPI's own go with it, its operations end first.
 void end_operations_on(MPI_Comm comm);
 
+// How many windows of one-sided communication the program has.
+extern constinit std::atomic<int32_t> open_windows;
+inline constexpr bool makes_window(uint32_t index) {
+  return index == number::Win_create || index == number::Win_create_c || index == number::Win_allocate ||
+         index == number::Win_allocate_c || index == number::Win_allocate_shared || index == number::Win_allocate_shared_c ||
+         index == number::Win_create_dynamic;
+}
+template <uint32_t index>
+inline void count_windows(int code) {
+  if (code != MPI_SUCCESS) return;
+  if constexpr (makes_window(index)) open_windows.fetch_add(1, std::memory_order_relaxed);
+  if constexpr (index == number::Win_free) open_windows.fetch_sub(1, std::memory_order_relaxed);
+}
+
 // Calls that make a communicator, as the last of their words.
 inline constexpr bool makes_communicator(uint32_t index) {
   return index == number::Comm_dup || index == number::Comm_dup_with_info || index == number::Comm_split ||

@@ -148,6 +148,7 @@ inline Word counted(Words... words) {
   if constexpr (makes_communicator(index)) {
     if (int(code) == MPI_SUCCESS && !in_fortran) made_communicator(words...);
   }
+  if (!in_fortran) count_windows<index>(int(code));
   return code;
 }
 

@@ -51,6 +51,34 @@ TEST(Waiter, SleepsWhenItsPatienceIsAtAnEnd) {
   }
 }
 
+// While there is a window of one-sided communication, which other ranks may be waiting for, MPI is driven without a pause.
+TEST(Waiter, NeverSleepsWhileThereAreWindows) {
+  std::atomic<int32_t> early_sleepers{0};
+  const std::atomic<int32_t> windows{1};
+  for (const WaitPolicy& policy : {sleeping, WaitPolicy::in_turns(early_sleepers, 5)}) {
+    Signal signal;
+    WaitHooks hooks;
+    hooks.windows = &windows;
+    hooks.context = &signal;
+    hooks.progress = [](void* context) {
+      static int driven = 0;
+      if (++driven % 200'000 == 0) static_cast<Signal*>(context)->value = 1;
+    };
+    std::atomic<bool> waits{true};
+    std::thread waiting([&] {
+      EXPECT_TRUE(Waiter(policy, hooks).until(signal, 1, 0).ok());
+      waits = false;
+    });
+    bool slept = false;
+    while (waits) {
+      slept = slept || signal.sleepers.load() != 0;
+      std::this_thread::yield();
+    }
+    waiting.join();
+    EXPECT_FALSE(slept);
+  }
+}
+
 // Where a yield gives nobody the CPU: as many sleep early as there are more ranks than CPUs, and are counted while they do.
 TEST(Waiter, SleepsInTurns) {
   Signal signal;
