@@ -197,7 +197,7 @@ bool choose(Persistent& persistent, MPI_Comm comm) {
 // Collective. All ranks take the same steps, and agree before each that could leave some waiting.
 bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm comm) {
   const engine::Host& host = context().policy.host;
-  if (!host.all(&comm, ready_here(persistent, plan, words))) return false;
+  if (!host.all(&comm, ready_here(persistent, plan, words)) || persistent == nullptr) return false;
   const bool chosen = choose(*persistent, comm), requested = chosen && make_request(*persistent);
   if (host.all(&comm, requested)) return true;
   if (requested) mpi().Request_free(&persistent->request);
