@@ -94,34 +94,33 @@ void Communicator::leave() {
   job_->pool().release(board_, Board::bytes(team_->size));
 }
 
-// A rank that has waited for long says in which call, and looks whether others wait in the same for something else: for ever,
-// each for what the other will not do. Who is that; -1: nobody.
-int Communicator::disagreeing() {
-  if (across_ || doing_.number == 0) return -1;
+// A rank that has waited for long says in which call, and looks whether another waits in the same for something else: for ever,
+// each for what the other will not do. No number stands beside what belongs to another one: it is taken away in between.
+bool Communicator::disagrees() {
+  if (across_ || doing_.number == 0) return false;
   collective::RankBoard& mine = team_->mine();
-  mine.stuck_with.store(doing_.with, std::memory_order_relaxed);
-  mine.stuck_in.store(doing_.number, std::memory_order_release);
+  if (mine.stuck_in.load(std::memory_order_relaxed) != doing_.number) {
+    mine.stuck_in.store(0, std::memory_order_relaxed);
+    mine.stuck_with.store(doing_.with, std::memory_order_release);
+    mine.stuck_in.store(doing_.number, std::memory_order_release);
+  }
   for (int r = 0; r < team_->size; ++r) {
     const collective::RankBoard& theirs = team_->board(r);
     if (theirs.stuck_in.load(std::memory_order_acquire) != doing_.number) continue;
-    const uint64_t with = theirs.stuck_with.load(std::memory_order_relaxed);
-    if (with != doing_.with && theirs.stuck_in.load(std::memory_order_acquire) == doing_.number) return r;
+    const uint64_t with = theirs.stuck_with.load(std::memory_order_acquire);
+    if (with == doing_.with || theirs.stuck_in.load(std::memory_order_relaxed) != doing_.number) continue;
+    const auto kind = [](uint64_t of) { return collective::name(collective::Kind(of & 255)); };
+    const auto bytes = [](uint64_t of) { return static_cast<unsigned long long>(of >> 8); };
+    log(Level::error, "ranks call different collectives, or with different sizes: rank %d %s of %llu bytes, rank %d %s of %llu",
+        rank_, kind(doing_.with), bytes(doing_.with), r, kind(with), bytes(with));
+    return true;
   }
-  return -1;
+  return false;
 }
 
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
-  if (const int other = communicator->disagreeing(); other >= 0) {
-    const uint64_t mine = communicator->doing_.with, theirs = communicator->team_->board(other).stuck_with.load();
-    log(Level::error,
-        "ranks call different collectives, or with different sizes: rank %d of the communicator %s of %llu bytes, rank %d %s of "
-        "%llu",
-        communicator->rank_, collective::name(collective::Kind(mine & 255)), static_cast<unsigned long long>(mine >> 8), other,
-        collective::name(collective::Kind(theirs & 255)), static_cast<unsigned long long>(theirs >> 8));
-    communicator->abandon();
-    return false;
-  }
+  if (communicator->disagrees()) communicator->abandon();
   if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
   for (int r = 0; r < communicator->team_->size; ++r)

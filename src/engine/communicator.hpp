@@ -152,7 +152,7 @@ class Communicator {
   Status execute_across(const collective::Request& request, int row);
   static bool alive(void* self, int rank);
   void begin(const collective::Request& request) { doing_ = {doing_.number + 1, request.bytes() << 8 | uint64_t(request.kind)}; }
-  int disagreeing();
+  bool disagrees();
 
   std::atomic<select::Reason> reason_{select::Reason::none};  // many_nodes where across_ does it
   int rank_ = 0, size_ = 1;

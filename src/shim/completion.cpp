@@ -13,6 +13,11 @@ namespace {
 
 constexpr uint32_t most_words = 8;
 
+// Between two looks. While there are windows, others may wait for what MPI does in the next one.
+void rest(uint32_t round) {
+  context().progress.rest(open_windows.load(std::memory_order_relaxed) > 0 ? 0 : round);
+}
+
 // What the waiting functions are to the testing ones.
 struct Testing {
   uint32_t test;
@@ -47,7 +52,7 @@ bool test_until_done(const Completion& c, int* code) {
     *code = c.call(c.function(t.test), words, c.count + added);
     if (t.flag < 0) flag = *reinterpret_cast<const int*>(words[t.out_count]) != 0;
     if (*code != MPI_SUCCESS || flag) return true;
-    context().progress.rest(round);
+    rest(round);
   }
   return false;
 }
@@ -66,7 +71,7 @@ void look_until_all_are_done(const Completion& c) {
       if (code != MPI_SUCCESS) flag = 1;  // MPI_Waitall tells
       done += flag;
     }
-    if (done < count) context().progress.rest(round);
+    if (done < count) rest(round);
   }
   advance();  // forgets what the looks have told
 }

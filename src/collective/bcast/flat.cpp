@@ -19,12 +19,10 @@ Status bcast_flat(Team& team, const Request& request) {
     exchange.fetch_next(request.bytes());
   } else {
     const void* payload;
-    STRETTO_TRY(exchange.read(request.root, &payload));
-    const uint32_t note = exchange.note(request.root);
-    const size_t bytes = bytes_of_note(note);
-    alike = compare_notes(note_of(request), note, request.root);
+    STRETTO_TRY(read_alike(exchange, request, request.root, &payload, &alike));
+    const size_t bytes = bytes_of_note(exchange.note(request.root));
     if (alike.code == Code::truncated && bytes < request.bytes()) alike = {};  // as MPI takes shorter messages
-    memcpy(request.output, payload, std::min(bytes, request.bytes()));
+    if (alike.code != Code::disagreed) memcpy(request.output, payload, std::min(bytes, request.bytes()));
   }
   exchange.finish();
   return alike;

@@ -61,8 +61,8 @@ class DirectReduction {
     return true;
   }
 
-  // Whether all that will be read can be; and, where copying alone is no gain, whether some of the
-  // program's is mapped.
+  // Whether all that will be read can be; and, where copying alone is no gain, whether some of the program's
+  // memory is mapped.
   bool reachable(transport::Reach common) const {
     bool mapped = team_.unmapped == nullptr;
     for (int r = 0; r < team_.size; ++r) {

@@ -88,6 +88,14 @@ class Exchange {
   const uint64_t number_;
 };
 
+// What rank r posted in an exchange or a meeting. *alike: whether all payloads so far are of this call.
+template <typename Event>
+Status read_alike(Event& event, const Request& request, int r, const void** payload, Status* alike) {
+  STRETTO_TRY(event.read(r, payload));
+  if (alike->ok()) *alike = compare_notes(note_of(request), event.note(r), r);
+  return Status::good();
+}
+
 // Everybody tells everybody, in the slots where shipments label their calls, so that ranks which make different calls see that:
 // all[r] receives the T of rank r.
 template <typename T>

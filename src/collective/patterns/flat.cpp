@@ -18,11 +18,8 @@ template <typename Event>
 Status read_and_combine(Event& event, Team& team, const Request& request, const void* own) {
   const void** inputs = team.pointers();
   Status alike;
-  for (int r = 0; r < team.size; ++r) {
-    if (r == team.rank) continue;
-    STRETTO_TRY(event.read(r, &inputs[r]));
-    if (alike.ok()) alike = compare_notes(note_of(request), event.note(r), r);
-  }
+  for (int r = 0; r < team.size; ++r)
+    if (r != team.rank) STRETTO_TRY(read_alike(event, request, r, &inputs[r], &alike));
   if (!alike.ok()) return alike;
   inputs[team.rank] = own;
   combine(request, inputs, team.size, request.output, request.count);

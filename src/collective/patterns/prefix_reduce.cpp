@@ -78,10 +78,7 @@ Status prefix_flat(Team& team, const Request& request, Prefix prefix) {
   if (shows) exchange.post(request.bytes(), note_of(request));
   const void** inputs = team.pointers();
   Status alike;
-  for (int r = 0; r < team.rank; ++r) {
-    STRETTO_TRY(exchange.read(r, &inputs[r]));
-    if (alike.ok()) alike = compare_notes(note_of(request), exchange.note(r), r);
-  }
+  for (int r = 0; r < team.rank; ++r) STRETTO_TRY(read_alike(exchange, request, r, &inputs[r], &alike));
   inputs[team.rank] = own_moves ? deposited : request.input;
   if (alike.ok()) combine_prefix(request, inputs, inputs_of(team.rank, prefix), request.output, request.count);
   exchange.finish();

@@ -161,8 +161,7 @@ Status scatter_reduce_flat(Team& team, const Request& request) {
   const void** inputs = team.pointers();
   Status alike;
   for (int r = 0; r < team.size; ++r) {
-    STRETTO_TRY(exchange.read(r, &inputs[r]));
-    if (alike.ok()) alike = compare_notes(note_of(request), exchange.note(r), r);
+    STRETTO_TRY(read_alike(exchange, request, r, &inputs[r], &alike));
     inputs[r] = static_cast<const char*>(inputs[r]) + at;
   }
   if (!alike.ok()) return alike;

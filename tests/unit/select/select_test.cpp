@@ -205,29 +205,27 @@ TEST(Rules, DefaultsCoverNodes) {
   }
 }
 
+// What the built-in rules choose between nodes.
+std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks) {
+  Facts facts{kind, bytes, ranks, false, Travel::by_rules};
+  facts.nodes = nodes;
+  const int row = choose(rules_of(default_rules()), facts).algorithm;
+  return row < 0 ? "mpi" : collective::name_of_row(row);
+}
+
 // Where MPI libraries send each block several times.
 TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
-  Rules rules = rules_of(default_rules());
-  auto ask = [&](uint64_t bytes, int ranks, int nodes) {
-    Facts facts{Kind::alltoall, bytes, ranks, false, Travel::by_rules};
-    facts.nodes = nodes;
-    return choose(rules, facts).algorithm < 0 ? "mpi" : collective::name_of_row(choose(rules, facts).algorithm);
-  };
-  EXPECT_STREQ(ask(4096, 16, 4), "leaders");
-  EXPECT_STREQ(ask(6144, 24, 2), "leaders");
-  EXPECT_STREQ(ask(8192, 16, 4), "mpi");
-  EXPECT_STREQ(ask(64, 8, 4), "mpi");
-  EXPECT_STREQ(ask(64, 16, 8), "mpi");
+  auto ask = [](uint64_t bytes, int ranks, int nodes) { return row_over(nodes, Kind::alltoall, bytes, ranks); };
+  EXPECT_EQ(ask(4096, 16, 4), "leaders");
+  EXPECT_EQ(ask(6144, 24, 2), "leaders");
+  EXPECT_EQ(ask(8192, 16, 4), "mpi");
+  EXPECT_EQ(ask(64, 8, 4), "mpi");
+  EXPECT_EQ(ask(64, 16, 8), "mpi");
 }
 
 // So that a large vector leaves each node once.
 TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
-  Rules rules = rules_of(default_rules());
-  auto ask = [&](Kind kind, uint64_t bytes, int nodes) {
-    Facts facts{kind, bytes, 4 * nodes, false, Travel::by_rules};
-    facts.nodes = nodes;
-    return std::string(collective::name_of_row(choose(rules, facts).algorithm));
-  };
+  auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
   EXPECT_EQ(ask(Kind::bcast, 1 << 20, 2), "pipelined") << "between two nodes every row sends it once";
   EXPECT_EQ(ask(Kind::bcast, 4096, 4), "leader");
   EXPECT_EQ(ask(Kind::bcast, 1 << 16, 4), "chain");
@@ -244,12 +242,7 @@ TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
 
 // What sends a message from every node to every node is for few of them, or for what is so small that it is sent whole.
 TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
-  Rules rules = rules_of(default_rules());
-  auto ask = [&](Kind kind, uint64_t bytes, int nodes) {
-    Facts facts{kind, bytes, 4 * nodes, false, Travel::by_rules};
-    facts.nodes = nodes;
-    return std::string(collective::name_of_row(choose(rules, facts).algorithm));
-  };
+  auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
   for (Kind kind : {Kind::allreduce, Kind::reduce}) {
     EXPECT_EQ(ask(kind, 8, 256), "rsa");
     EXPECT_EQ(ask(kind, 4096, 8), "rsa");
