@@ -128,9 +128,6 @@ class Communicator {
   bool is_turn_of_mpi() { return __builtin_expect(turns_.are_taken(), 0) && turns_.is_of_mpi(); }
   int decide(const collective::Request& request, select::Reason* reason, Status* status);
   bool fits_into_cell(const collective::Request& request) const;
-  uint64_t find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed);
-  uint64_t take_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed, uint32_t note = 0);
-  static uint64_t settle_shared(std::atomic<uint64_t>& shared, uint64_t answer);
   uint64_t find_stage();
   bool attach_stage();
   void release_stage(const collective::Board& shared);

@@ -1,6 +1,7 @@
 #include "engine/pool.hpp"
 
 #include <errno.h>
+#include <string.h>
 
 #include <bit>
 
@@ -65,13 +66,35 @@ uint64_t Pool::take(int size_class) {
   return offset;
 }
 
-uint64_t Pool::allocate(uint64_t bytes) {
-  int size_class = class_of(bytes);
-  if (size_class >= class_count || !lock()) return 0;
-  uint64_t offset = header_->in_use + bytes <= header_->cap ? take(size_class) : 0;
+// Under the lock.
+uint64_t Pool::take_within_cap(uint64_t bytes) {
+  const int size_class = class_of(bytes);
+  const bool fits = size_class < class_count && header_->in_use + bytes <= header_->cap;
+  const uint64_t offset = fits ? take(size_class) : 0;
   if (offset != 0) header_->in_use += bytes;
+  return offset;
+}
+
+uint64_t Pool::allocate(uint64_t bytes) {
+  if (!lock()) return 0;
+  const uint64_t offset = take_within_cap(bytes);
   pthread_mutex_unlock(&header_->lock);
   return offset;
+}
+
+uint64_t Pool::allocate_once(std::atomic<uint64_t>& place, uint64_t bytes, bool zeroed, uint32_t note, uint32_t none) {
+  if (!lock()) return place.load(std::memory_order_acquire);
+  uint64_t found = place.load(std::memory_order_acquire);
+  if (found == 0) {
+    const uint64_t offset = take_within_cap(bytes);
+    void* memory = offset != 0 ? segment_->at(offset) : nullptr;
+    if (offset != 0 && memory == nullptr) header_->in_use -= bytes;  // this process cannot map it: it is not used again
+    if (memory != nullptr && zeroed) memset(memory, 0, bytes);
+    found = memory != nullptr ? offset | note : none;
+    place.store(found, std::memory_order_release);
+  }
+  pthread_mutex_unlock(&header_->lock);
+  return found;
 }
 
 void Pool::release(uint64_t offset, uint64_t bytes) {

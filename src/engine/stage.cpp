@@ -1,6 +1,4 @@
 // The staging cells of a communicator, and the board on which its ranks claim slices: made at the first call that needs them.
-#include <string.h>
-
 #include <algorithm>
 
 #include "collective/patterns/exchange.hpp"
@@ -14,8 +12,8 @@ namespace {
 using collective::Request;
 
 // Offsets are multiples of 4096: these are none. With that of a stage stands how many cells each rank has.
-constexpr uint64_t stage_unasked = 0;
-constexpr uint64_t stage_refused = 1;
+constexpr uint32_t stage_unasked = 0;
+constexpr uint32_t stage_refused = 1;
 constexpr uint64_t offset_mask = ~uint64_t(4095);
 
 constexpr uint64_t stage_mark = 0x7374726574746f00;  // what ranks post that prepare their cells; its last bit: they have them
@@ -50,44 +48,24 @@ uint32_t ring_cells(int ranks, bool crowded) {
 
 }  // namespace
 
-// What all ranks find in `shared`, on the board: whoever comes first takes memory from the pool, or says that there is none.
-uint64_t Communicator::find_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed) {
-  const uint64_t found = take_shared(shared, bytes, zeroed);
-  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
-}
-
-// With a `note` beside the offset. Still unasked: the pool has no room.
-uint64_t Communicator::take_shared(std::atomic<uint64_t>& shared, uint64_t bytes, bool zeroed, uint32_t note) {
-  const uint64_t present = shared.load(std::memory_order_acquire);
-  if (present != stage_unasked) return present;
-  const uint64_t offset = job_->pool().allocate(bytes);
-  void* memory = offset ? job_->segment().at(offset) : nullptr;
-  if (memory != nullptr && zeroed) memset(memory, 0, bytes);
-  const uint64_t found = memory ? settle_shared(shared, offset | note) : stage_unasked;
-  if (offset && found != (offset | note)) job_->pool().release(offset, bytes);
+// Rather cells with a smaller ring than none; the smallest where others will want some too.
+uint64_t Communicator::find_stage() {
+  uint64_t found = stage_unasked;
+  uint32_t ring = job_->pool().is_half_used() ? 1 : ring_cells(team_->size, job_->crowded());
+  for (; found == stage_unasked && ring > 0; ring /= 2) {
+    const uint64_t bytes = stage_bytes(team_->size, staying + ring);
+    found =
+        job_->pool().allocate_once(team_->shared().stage, bytes, false, staying + ring, ring > 1 ? stage_unasked : stage_refused);
+  }
   return found;
 }
 
-uint64_t Communicator::settle_shared(std::atomic<uint64_t>& shared, uint64_t answer) {
-  uint64_t found = stage_unasked;
-  return shared.compare_exchange_strong(found, answer, std::memory_order_acq_rel) ? answer : found;
-}
-
-// Rather cells with a smaller ring than none; the smallest where others will want some too.
-uint64_t Communicator::find_stage() {
-  std::atomic<uint64_t>& shared = team_->shared().stage;
-  uint64_t found = stage_unasked;
-  uint32_t ring = job_->pool().is_half_used() ? 1 : ring_cells(team_->size, job_->crowded());
-  for (; found == stage_unasked && ring > 0; ring /= 2)
-    found = take_shared(shared, stage_bytes(team_->size, staying + ring), false, staying + ring);
-  return found == stage_unasked ? settle_shared(shared, stage_refused) : found;
-}
-
 bool Communicator::attach_stage() {
-  const uint64_t presence = find_shared(team_->shared().presence, collective::PresenceBoard::bytes(team_->size), true);
+  const uint64_t board = collective::PresenceBoard::bytes(team_->size);
+  const uint64_t presence = job_->pool().allocate_once(team_->shared().presence, board, true, 0, stage_refused);
   const uint64_t stage = find_stage();
-  void* base = stage == stage_refused ? nullptr : job_->segment().at(stage & offset_mask);
-  void* claims = presence == stage_refused ? nullptr : job_->segment().at(presence);
+  void* base = stage > stage_refused ? job_->segment().at(stage & offset_mask) : nullptr;
+  void* claims = presence > stage_refused ? job_->segment().at(presence) : nullptr;
   if (base == nullptr || claims == nullptr) return false;
   const size_t cell = stage_cell_bytes(team_->size);
   const uint32_t cells = cells_of(stage);

@@ -1,8 +1,12 @@
 // The engine between processes: who the ranks are, joining, the pool; without MPI.
+#include <atomic>
+#include <barrier>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "engine/identity.hpp"
 #include "platform/topology.hpp"
@@ -230,6 +234,42 @@ TEST_F(PoolTest, TheCapHolds) {
   while (pool.allocate(1 << 20)) ++got;
   EXPECT_EQ(got, 8);
   EXPECT_EQ(pool.allocate(uint64_t(65) << 20), 0u);
+}
+
+// Room for one: all who ask for it at the same time find that one.
+TEST_F(PoolTest, AllFindWhatTheFirstTakes) {
+  constexpr int ranks = 4, rounds = 300;
+  constexpr uint64_t most = 8 << 20;
+  Pool pool(header_, &segment_);
+  std::barrier meeting(ranks);
+  std::atomic<uint64_t> place{0};
+  uint64_t found[ranks];
+  auto rank = [&](int r) {
+    for (int round = 0; round < rounds; ++round) {
+      meeting.arrive_and_wait();
+      found[r] = pool.allocate_once(place, most, false, 3, 1);
+      meeting.arrive_and_wait();
+      if (r != 0) continue;
+      for (uint64_t each : found) EXPECT_EQ(each, place);
+      EXPECT_EQ(place & 4095, 3u);
+      EXPECT_EQ(pool.in_use(), most);
+      pool.release(place & ~uint64_t(4095), most);
+      place = 0;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int r = 0; r < ranks; ++r) threads.emplace_back(rank, r);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(PoolTest, WithoutRoomAllFindThat) {
+  Pool pool(header_, &segment_);
+  const uint64_t most = pool.allocate(8 << 20);
+  std::atomic<uint64_t> place{0};
+  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 0), 0u);
+  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 1), 1u);
+  pool.release(most, 8 << 20);
+  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 0), 1u);  // as all before were told
 }
 
 TEST_F(PoolTest, DeathUnderTheLockClosesThePoolWithoutHanging) {
