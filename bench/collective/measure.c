@@ -94,11 +94,11 @@ static double pair_ns(Run* run, int warm) {
   return best;
 }
 
-/* Calls that do not count, for programs that find out by trial how to do them: up to 40, or a quarter of the budget. */
+/* Calls that do not count, for programs that find out by trial how to do them: up to 100, or a quarter of the budget. */
 static void settle(Run* run, double pair) {
   const double calls = run->plan->budget_ms * 1e6 / 4 / pair;
   Stamp ignored;
-  for (int i = 0; i < 40 && i < calls; ++i)
+  for (int i = 0; i < 100 && i < calls; ++i)
     for (int side = 0; side < sides; ++side)
       if (is_timed(run->plan, side)) sample(run, side, &ignored);
 }

@@ -44,6 +44,7 @@ typedef struct {
   int crowded;         /* ranks outnumber the CPUs allowed to them */
   int arena;           /* every rank has mapped the arenas of all */
   const char* library; /* the MPI: "openmpi", "mpich", "intelmpi" or "other"; null: other */
+  int fresh;           /* what rules say of a communicator's first calls; line 0 where they say nothing */
 } stretto_question;
 
 /* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line; -1:

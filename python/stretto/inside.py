@@ -22,6 +22,7 @@ class Question(ctypes.Structure):
         ("crowded", ctypes.c_int),
         ("arena", ctypes.c_int),
         ("library", ctypes.c_char_p),
+        ("fresh", ctypes.c_int),
     )
 
 
@@ -39,8 +40,8 @@ def tuning(library: ctypes.CDLL) -> list[str]:
 
 
 def explain(library: ctypes.CDLL, rules: str | None, words: list[Any]) -> list[Any]:
-    """(code, algorithm, line). `words`: collective, bytes, ranks, crowded, arena, library."""
-    asked = Question(words[0].encode(), *words[1:5], words[5].encode())
+    """(code, algorithm, line). `words`: collective, bytes, ranks, crowded, arena, library, fresh."""
+    asked = Question(words[0].encode(), *words[1:5], words[5].encode(), words[6])
     algorithm, line = ctypes.c_char_p(), ctypes.c_int()
     given = rules.encode() if rules is not None else None
     code = library.stretto_explain(given, ctypes.byref(asked), ctypes.byref(algorithm), ctypes.byref(line))

@@ -76,7 +76,7 @@ Outcome Communicator::choose_across(const Request& request) {
     select::Facts facts{request.kind, request.bytes(), size_, across_->crowded, policy_->travel};
     facts.nodes = place.nodes;
     facts.library = policy_->library;
-    last = {request.bytes(), select::choose(*policy_->rules, facts)};
+    last = {request.bytes(), select::choose(*policy_->rules, facts), {}};
   }
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};

@@ -57,9 +57,8 @@ void Communicator::settle(Team& team, int size) {
 Communicator::~Communicator() = default;
 
 Communicator* Communicator::create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm) {
-  uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size)) : 0;
+  uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size), Pool::Contents::zeros) : 0;
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
-  if (board != nullptr) memset(static_cast<void*>(board), 0, Board::bytes(size));
   if (board == nullptr) offset = 0;
   const uint64_t taken = offset;
   if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0) {
@@ -138,7 +137,18 @@ const select::Selection& Communicator::select(const Request& request) {
   facts.library = policy_->library;
   facts.cpu = cpu_here();
   last.selection = select::choose(*rules_, facts);
+  facts.fresh = fresh_calls_ > 0 && policy_->travel == select::Travel::by_rules;
+  last.first = facts.fresh ? select::choose(*rules_, facts) : select::Selection{};
   return last.selection;
+}
+
+// Of a call that has been selected: what rules say of first calls, if they do.
+[[gnu::noinline, gnu::cold]] const select::Selection& Communicator::select_first(const Request& request) {
+  const auto& last = last_[int(request.kind)];
+  if (last.first.algorithm < 0) return last.selection;
+  bytes_while_fresh_ += request.bytes();
+  fresh_calls_ = bytes_while_fresh_ < fresh_bytes ? fresh_calls_ - 1 : 0;
+  return last.first;
 }
 
 // What cannot be had is told to the peers per call.
@@ -186,7 +196,7 @@ Status Communicator::failed(const Status& status) {
 }
 
 // What prepare() does, and the beginning of run(), where it must cost neither a call nor a copy. The algorithm, or -1.
-[[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status) {
+[[gnu::always_inline]] inline int Communicator::decide(const Request& request, Reason* reason, Status* status, bool rehearses) {
   *reason = this->reason();
   if (*reason != Reason::none) return -1;  // also where across_ does it
   end_operations();
@@ -209,17 +219,19 @@ Status Communicator::failed(const Status& status) {
   if (stage_ == unknown && status->ok()) *status = settle_stage();
   *reason = Reason::no_staging_memory;
   if (stage_ == absent) return -1;
-  prepare_direct(algorithm);
-  team_->unmapped = collective::way_of(selection.unmapped);
+  const bool first = __builtin_expect(fresh_calls_ != 0, 0) && !rehearses;
+  const select::Selection& chosen = first ? select_first(request) : selection;
+  prepare_direct(collective::algorithms[chosen.algorithm]);
+  team_->unmapped = collective::way_of(chosen.unmapped);
   if (!status->ok()) *status = failed(*status);
-  return selection.algorithm;
+  return chosen.algorithm;
 }
 
 // A blocking call that goes no further than its choice, and finds out what prepare_started() must know.
 Outcome Communicator::rehearse(Operation& operation, const Request& request) {
   Reason reason;
   Status status;
-  const int algorithm = decide(request, &reason, &status);
+  const int algorithm = decide(request, &reason, &status, true);
   known_stage_ = stage_;
   operation.algorithm = status.ok() ? algorithm : -1;
   return {-1, reason, {}};

@@ -125,8 +125,9 @@ class Communicator {
   void look_around(bool noted_later);
   bool usable() const { return team_ && team_->usable() && members_; }
   const select::Selection& select(const collective::Request& request);
+  const select::Selection& select_first(const collective::Request& request);
   bool is_turn_of_mpi() { return __builtin_expect(turns_.are_taken(), 0) && turns_.is_of_mpi(); }
-  int decide(const collective::Request& request, select::Reason* reason, Status* status);
+  int decide(const collective::Request& request, select::Reason* reason, Status* status, bool rehearses = false);
   bool fits_into_cell(const collective::Request& request) const;
   uint64_t find_stage();
   bool attach_stage();
@@ -162,6 +163,11 @@ class Communicator {
   StageState known_stage_ = unknown;  // as all ranks knew it at their newest blocking call
   bool stage_wanted_ = false;         // an operation was declined without: equal on all ranks, the next blocking call sees to it
   bool direct_prepared_ = false;
+  // How many more calls of those for which there are such rules are its first ones: until so many were made, or so many bytes
+  // sent, as make it pay to touch the cells' memory and to try what is fastest.
+  uint32_t fresh_calls_ = 64;
+  static constexpr uint64_t fresh_bytes = 32 << 20;
+  uint64_t bytes_while_fresh_ = 0;
   std::atomic<bool> abandoned_{false};
   // Small calls drive MPI, and are looked at by the arrival watch, once in so many: a prime, as a program's loop has a period
   // too.
@@ -181,8 +187,8 @@ class Communicator {
   std::unique_ptr<AcrossNodes> across_;
   struct {
     uint64_t bytes = UINT64_MAX;
-    select::Selection selection;
-  } last_[collective::kind_count];  // the newest selection per kind: programs repeat themselves
+    select::Selection selection, first;  // first: while it is fresh
+  } last_[collective::kind_count];       // the newest selection per kind: programs repeat themselves
 };
 
 }  // namespace stretto::engine

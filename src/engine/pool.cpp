@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "base/clock.hpp"
 #include "platform/shared_memory.hpp"
 
 namespace stretto::engine {
@@ -38,8 +39,15 @@ Status Pool::initialise(PoolHeader* header, uint64_t first, uint64_t cap, uint64
   return Status::good();
 }
 
+// Held for a moment only: to sleep would take longer.
 bool Pool::lock() {
-  int error = pthread_mutex_lock(&header_->lock);
+  constexpr int looks = 500;
+  int error = pthread_mutex_trylock(&header_->lock);
+  for (int look = 0; error == EBUSY && look < looks; ++look) {
+    cpu_relax();
+    error = pthread_mutex_trylock(&header_->lock);
+  }
+  if (error == EBUSY) error = pthread_mutex_lock(&header_->lock);
   if (error == EOWNERDEAD) {
     header_->broken = 1;  // the lists may be half changed: leave them alone from now on
     pthread_mutex_consistent(&header_->lock);
@@ -50,9 +58,10 @@ bool Pool::lock() {
   return !header_->broken;
 }
 
-// Under the lock: the newest free extent of the class, else a new one.
-uint64_t Pool::take(int size_class) {
+// Under the lock: the newest free extent of the class, else a new one. *used: it is not.
+uint64_t Pool::take(int size_class, bool* used) {
   uint64_t offset = header_->free[size_class], size = extent_bytes(size_class);
+  *used = offset != 0;
   if (offset != 0) {
     auto* first_word = static_cast<uint64_t*>(segment_->at(offset));
     if (first_word == nullptr) return 0;
@@ -67,30 +76,30 @@ uint64_t Pool::take(int size_class) {
 }
 
 // Under the lock.
-uint64_t Pool::take_within_cap(uint64_t bytes) {
+uint64_t Pool::take_within_cap(uint64_t bytes, Contents contents) {
   const int size_class = class_of(bytes);
-  const bool fits = size_class < class_count && header_->in_use + bytes <= header_->cap;
-  const uint64_t offset = fits ? take(size_class) : 0;
-  if (offset != 0) header_->in_use += bytes;
+  if (size_class >= class_count || header_->in_use + bytes > header_->cap) return 0;
+  bool used;
+  const uint64_t offset = take(size_class, &used);
+  if (offset == 0) return 0;
+  header_->in_use += bytes;
+  if (used && contents == Contents::zeros) memset(segment_->at(offset), 0, bytes);  // take() has had it mapped
   return offset;
 }
 
-uint64_t Pool::allocate(uint64_t bytes) {
+uint64_t Pool::allocate(uint64_t bytes, Contents contents) {
   if (!lock()) return 0;
-  const uint64_t offset = take_within_cap(bytes);
+  const uint64_t offset = take_within_cap(bytes, contents);
   pthread_mutex_unlock(&header_->lock);
   return offset;
 }
 
-uint64_t Pool::allocate_once(std::atomic<uint64_t>& place, uint64_t bytes, bool zeroed, uint32_t note, uint32_t none) {
+uint64_t Pool::allocate_once(std::atomic<uint64_t>& place, uint64_t bytes, Contents contents, uint32_t note, uint32_t none) {
   if (!lock()) return place.load(std::memory_order_acquire);
   uint64_t found = place.load(std::memory_order_acquire);
   if (found == 0) {
-    const uint64_t offset = take_within_cap(bytes);
-    void* memory = offset != 0 ? segment_->at(offset) : nullptr;
-    if (offset != 0 && memory == nullptr) header_->in_use -= bytes;  // this process cannot map it: it is not used again
-    if (memory != nullptr && zeroed) memset(memory, 0, bytes);
-    found = memory != nullptr ? offset | note : none;
+    const uint64_t offset = take_within_cap(bytes, contents);
+    found = offset != 0 ? offset | note : none;
     place.store(found, std::memory_order_release);
   }
   pthread_mutex_unlock(&header_->lock);

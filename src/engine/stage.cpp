@@ -54,15 +54,15 @@ uint64_t Communicator::find_stage() {
   uint32_t ring = job_->pool().is_half_used() ? 1 : ring_cells(team_->size, job_->crowded());
   for (; found == stage_unasked && ring > 0; ring /= 2) {
     const uint64_t bytes = stage_bytes(team_->size, staying + ring);
-    found =
-        job_->pool().allocate_once(team_->shared().stage, bytes, false, staying + ring, ring > 1 ? stage_unasked : stage_refused);
+    found = job_->pool().allocate_once(team_->shared().stage, bytes, Pool::Contents::any, staying + ring,
+                                       ring > 1 ? stage_unasked : stage_refused);
   }
   return found;
 }
 
 bool Communicator::attach_stage() {
   const uint64_t board = collective::PresenceBoard::bytes(team_->size);
-  const uint64_t presence = job_->pool().allocate_once(team_->shared().presence, board, true, 0, stage_refused);
+  const uint64_t presence = job_->pool().allocate_once(team_->shared().presence, board, Pool::Contents::zeros, 0, stage_refused);
   const uint64_t stage = find_stage();
   void* base = stage > stage_refused ? job_->segment().at(stage & offset_mask) : nullptr;
   void* claims = presence > stage_refused ? job_->segment().at(presence) : nullptr;

@@ -13,9 +13,10 @@
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
 // whether all ranks have arenas (STRETTO_ARENA=on); a call chosen by arena=yes of which no buffer lies in one goes as by
-// arena=no. library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as
-// its own project makes it). cpu: amd, intel or other, who made the CPU; only of rules for one node, as nodes may differ.
-// domains: FROM..TO, over how many domains (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the
+// arena=no. fresh: yes, for a communicator's first calls (engine/communicator.cpp), which go as the first such rule says, or
+// where none holds by the others; such a rule names no mpi. library: openmpi, mpich, intelmpi or other, what the job's MPI is
+// (mpich: as its own project makes it). cpu: amd, intel or other, who made the CPU; only of rules for one node, as nodes may
+// differ. domains: FROM..TO, over how many domains (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the
 // communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2..,
 // from collective/hierarchy/rows.hpp.
 //
@@ -50,8 +51,9 @@ struct Rule {
   collective::Kind kind = collective::Kind::barrier;
   Interval bytes, ranks, domains;
   Interval nodes{1, 1};
-  int8_t crowded = -1;     // -1: either
-  int8_t arena = -1;       // -1: either
+  int8_t crowded = -1;  // -1: either
+  int8_t arena = -1;    // -1: either
+  bool fresh = false;
   int8_t library = -1;     // a Library; -1: any
   int8_t cpu = -1;         // a Cpu; -1: any
   int16_t algorithm = -1;  // row of collective/hierarchy/rows.hpp; -1: MPI

@@ -20,6 +20,7 @@ struct Facts {
   int nodes = 1;       // that the communicator spans
   Library library = Library::other;
   Cpu cpu = Cpu::other;
+  bool fresh = false;  // of the communicator's first calls: only what rules say of those
 };
 
 // algorithm >= 0: row of collective/hierarchy/rows.hpp. Else declined with `reason`.

@@ -140,6 +140,7 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   facts.ranks = question->ranks;
   facts.crowded = question->crowded != 0;
   facts.arena = question->arena != 0;
+  facts.fresh = question->fresh != 0;
   if (question->library != nullptr && !select::library_named(question->library, strlen(question->library), &facts.library))
     return -1;
   facts.cpu = cpu_here();

@@ -19,6 +19,7 @@ class Question:
     crowded: bool
     arena: bool = False
     library: str = "other"  # the MPI, as rules name it: one of LIBRARIES
+    fresh: bool = False  # what rules say of a communicator's first calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Chooser:
     def explain(self, rules: str | None, question: Question) -> Answer:
         """By these rules; None: the built-in ones. StrettoError: they do not read, or there is no such collective."""
         words = [question.collective, question.bytes, question.ranks, int(question.crowded), int(question.arena)]
-        words.append(question.library)
+        words += [question.library, int(question.fresh)]
         ((code, algorithm, line),) = preload.ask(self._path, [["stretto_explain", rules, words]])
         if code < 0:
             raise StrettoError(f"Stretto has no algorithm for {question.collective}: it knows {', '.join(self.algorithms)}")

@@ -100,8 +100,19 @@ def _answer(chooser: Chooser, question: Question, text: str | None, source: str)
     if not answer.line:
         return [*lines, f"      no rule of {source} holds"]
     written = (text if text is not None else chooser.built_in).splitlines()
-    lines.append(f"      line {answer.line} of {source}: {' '.join(written[answer.line - 1].split())}")
-    return lines + [f"      {one}" for one in _measured_above(written, answer.line - 1)]
+    lines.append(f"      line {answer.line} of {source}: {_rule(written, answer.line)}")
+    lines += [f"      {one}" for one in _measured_above(written, answer.line - 1)]
+    first = chooser.explain(text, replace(question, fresh=True))
+    if first.line and answer.algorithm not in ("mpi", first.algorithm):
+        lines += [
+            f"    a communicator's first calls: {first.algorithm}",
+            f"      line {first.line}: {_rule(written, first.line)}",
+        ]
+    return lines
+
+
+def _rule(written: Sequence[str], line: int) -> str:
+    return " ".join(written[line - 1].split())
 
 
 def _measured_above(written: Sequence[str], place: int) -> list[str]:

@@ -78,6 +78,31 @@ TEST(Communicators, RunAllKindsOfTravelAndGiveEverythingBack) {
   });
 }
 
+// Their first calls go by rules of their own: as many as that, or of as many bytes. Others are not counted.
+TEST(Communicators, BeginWithoutTouchingTheirCells) {
+  constexpr int size = 2;
+  const struct {
+    size_t count;
+    int first;
+  } cases[] = {{20000, 64}, {2 << 20, 4}};
+  for (const auto& [count, first] : cases) {
+    std::string job = unique_job();
+    make_stand(size);
+    in_processes(size, [&](int rank) {
+      Joined joined(rank, size, job);
+      *joined.rules = rules_of("allreduce bytes=..1K flat\nallreduce slices\nallreduce bytes=64K.. fresh=yes direct\n");
+      const auto is_right = [&](size_t elements, const char* algorithm) {
+        return allreduce_is_right(*joined.communicator, rank, size, elements, algorithm);
+      };
+      for (int call = 0; call < 100; ++call)
+        if (!is_right(call % 2 ? 10 : 1000, call % 2 ? "flat" : "slices")) return false;
+      for (int call = 0; call < first + 5; ++call)
+        if (!is_right(count, call < first ? "direct" : "slices")) return false;
+      return joined.everything_is_given_back(size);
+    });
+  }
+}
+
 TEST(Communicators, LeaveEveryOtherTurnToMpiWhereAsked) {
   constexpr int size = 2;
   std::string job = unique_job();

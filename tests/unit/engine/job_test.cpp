@@ -1,4 +1,5 @@
 // The engine between processes: who the ranks are, joining, the pool; without MPI.
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstdio>
@@ -228,6 +229,21 @@ TEST_F(PoolTest, ExtentsDoNotOverlapAndAreReused) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(taken.count(pool.allocate(5000)), 1u);
 }
 
+TEST_F(PoolTest, ZerosWhereTheyAreAskedFor) {
+  Pool pool(header_, &segment_);
+  const auto is_zero = [this](uint64_t offset) {
+    const char* bytes = static_cast<const char*>(segment_.at(offset));
+    return std::all_of(bytes, bytes + 5000, [](char byte) { return byte == 0; });
+  };
+  for (int again = 0; again < 3; ++again) {
+    const uint64_t offset = pool.allocate(5000, Pool::Contents::zeros);
+    ASSERT_NE(offset, 0u);
+    EXPECT_TRUE(is_zero(offset)) << again;
+    std::memset(segment_.at(offset), 1, 5000);
+    pool.release(offset, 5000);
+  }
+}
+
 TEST_F(PoolTest, TheCapHolds) {
   Pool pool(header_, &segment_);
   int got = 0;
@@ -247,7 +263,7 @@ TEST_F(PoolTest, AllFindWhatTheFirstTakes) {
   auto rank = [&](int r) {
     for (int round = 0; round < rounds; ++round) {
       meeting.arrive_and_wait();
-      found[r] = pool.allocate_once(place, most, false, 3, 1);
+      found[r] = pool.allocate_once(place, most, Pool::Contents::any, 3, 1);
       meeting.arrive_and_wait();
       if (r != 0) continue;
       for (uint64_t each : found) EXPECT_EQ(each, place);
@@ -266,10 +282,10 @@ TEST_F(PoolTest, WithoutRoomAllFindThat) {
   Pool pool(header_, &segment_);
   const uint64_t most = pool.allocate(8 << 20);
   std::atomic<uint64_t> place{0};
-  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 0), 0u);
-  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 1), 1u);
+  EXPECT_EQ(pool.allocate_once(place, 4096, Pool::Contents::zeros, 0, 0), 0u);
+  EXPECT_EQ(pool.allocate_once(place, 4096, Pool::Contents::zeros, 0, 1), 1u);
   pool.release(most, 8 << 20);
-  EXPECT_EQ(pool.allocate_once(place, 4096, true, 0, 0), 1u);  // as all before were told
+  EXPECT_EQ(pool.allocate_once(place, 4096, Pool::Contents::zeros, 0, 0), 1u);  // as all before were told
 }
 
 TEST_F(PoolTest, DeathUnderTheLockClosesThePoolWithoutHanging) {

@@ -152,6 +152,33 @@ TEST(Rules, ArenasAreACondition) {
   EXPECT_STREQ(collective::algorithms[ask(1 << 20, true, Travel::staged).algorithm].name, "slices");
 }
 
+TEST(Rules, FirstCallsGoByRulesOfTheirOwn) {
+  Rules rules =
+      rules_of("allreduce slices\nallreduce bytes=4K.. arena=yes fresh=yes direct\nallreduce bytes=8K.. fresh=yes gather");
+  Facts facts{Kind::allreduce, 8192, 4, false, Travel::by_rules};
+  EXPECT_EQ(chosen(rules, facts), "slices");
+  facts.fresh = true;
+  EXPECT_EQ(chosen(rules, facts), "gather");
+  facts.bytes = 4096;
+  EXPECT_EQ(choose(rules, facts).rule, -1) << "then by the others";
+  facts.arena = true;
+  EXPECT_EQ(chosen(rules, facts), "direct");
+  facts.bytes = 8192;
+  EXPECT_STREQ(collective::algorithms[choose(rules, facts).unmapped].name, "gather") << "where no buffer lies in an arena";
+}
+
+TEST(Rules, DefaultsNeverTrySeveralWaysInFirstCalls) {
+  Rules rules = rules_of(default_rules());
+  for (int k = 0; k < collective::kind_count; ++k)
+    for (uint64_t bytes = 0; bytes <= (uint64_t(1) << 30); bytes = bytes * 2 + 1)
+      for (bool arena : {false, true}) {
+        Facts facts{Kind(k), bytes, 2, false, Travel::by_rules, arena};
+        facts.fresh = true;
+        const int first = choose(rules, facts).algorithm;
+        if (first >= 0) EXPECT_NE(collective::algorithms[first].direct, collective::Direct::by_trial) << bytes;
+      }
+}
+
 TEST(Rules, DomainsAreACondition) {
   Rules rules = rules_of("allreduce domains=2..4 domains\nallreduce domains=5.. mpi\nallreduce slices");
   auto ask = [&](int domains) { return chosen(rules, {Kind::allreduce, 4096, 8, false, Travel::by_rules, false, domains}); };
@@ -286,8 +313,10 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce cpu=z80 flat", 1}, Bad{"allreduce cpu=amd nodes=2.. leader", 1},
                                            Bad{"allreduce library= flat", 1}, Bad{"allreduce domains=2..1 flat", 1},
                                            Bad{"allreduce domains=many flat", 1}, Bad{"allreduce nodes=2.. slices", 1},
-                                           Bad{"allreduce rsa", 1}, Bad{"allreduce nodes=1.. rsa", 1},
-                                           Bad{"allreduce size=4 flat", 1}, Bad{"allreduce bytes=99999999999999999999 flat", 1}));
+                                           Bad{"allreduce rsa", 1}, Bad{"allreduce fresh=no flat", 1},
+                                           Bad{"allreduce fresh=yes mpi", 1}, Bad{"allreduce nodes=2.. fresh=yes leader", 1},
+                                           Bad{"allreduce nodes=1.. rsa", 1}, Bad{"allreduce size=4 flat", 1},
+                                           Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
 TEST(Rules, TooManyAreRefused) {
   std::string text;
