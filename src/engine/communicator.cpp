@@ -67,9 +67,15 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
   }
   if (rank != 0) board = static_cast<Board*>(job.segment().at(offset));
   auto* made = board ? new (std::nothrow) Communicator(job, policy, members, size, rank, offset, board) : nullptr;
-  if (policy.host.all(comm, made != nullptr && made->usable())) return made;
-  delete made;  // a rank could not map the board: none uses it
-  if (rank == 0) job.pool().release(offset, Board::bytes(size));
+  const bool usable = made != nullptr && made->usable();
+  // The segment's first window is mapped by all; a rank that has no memory even for its own state lets the others know too late.
+  const bool mapped_by_all = policy.host.least == nullptr && offset < Segment::window_bytes;
+  if (mapped_by_all ? usable : policy.host.all(comm, usable)) return made;
+  delete made;  // else a rank could not map the board: none uses it
+  if (mapped_by_all)
+    board->abandoned.store(uint32_t(rank) + 1, std::memory_order_release);
+  else if (rank == 0)
+    job.pool().release(offset, Board::bytes(size));
   return new (std::nothrow) Communicator(Reason::no_shared_memory);
 }
 
