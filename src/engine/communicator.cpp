@@ -1,8 +1,10 @@
 #include "engine/communicator.hpp"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "base/log.hpp"
@@ -56,26 +58,29 @@ void Communicator::settle(Team& team, int size) {
 
 Communicator::~Communicator() = default;
 
+// One node's ranks need not vote on a board that all have mapped, as they have the segment's first window. The price: one that
+// has no memory for a state of its own can only end the job, as others go on without hearing of it.
 Communicator* Communicator::create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm) {
   uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size), Pool::Contents::zeros) : 0;
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
   if (board == nullptr) offset = 0;
   const uint64_t taken = offset;
+  const bool spans_nodes = policy.host.least != nullptr;
   if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0) {
-    if (taken) job.pool().release(taken, Board::bytes(size));
+    if (taken && spans_nodes) job.pool().release(taken, Board::bytes(size));  // on one node others may have heard of it
     return new (std::nothrow) Communicator(Reason::no_shared_memory);
   }
   if (rank != 0) board = static_cast<Board*>(job.segment().at(offset));
   auto* made = board ? new (std::nothrow) Communicator(job, policy, members, size, rank, offset, board) : nullptr;
   const bool usable = made != nullptr && made->usable();
-  // The segment's first window is mapped by all; a rank that has no memory even for its own state lets the others know too late.
-  const bool mapped_by_all = policy.host.least == nullptr && offset < Segment::window_bytes;
-  if (mapped_by_all ? usable : policy.host.all(comm, usable)) return made;
-  delete made;  // else a rank could not map the board: none uses it
-  if (mapped_by_all)
-    board->abandoned.store(uint32_t(rank) + 1, std::memory_order_release);
-  else if (rank == 0)
-    job.pool().release(offset, Board::bytes(size));
+  if (!spans_nodes && offset < Segment::window_bytes) {
+    if (usable) return made;
+    log(Level::error, "no memory for the state of a communicator of %d ranks: the job cannot go on", size);
+    abort();
+  }
+  if (policy.host.all(comm, usable)) return made;
+  delete made;  // a rank could not map the board: none uses it
+  if (rank == 0) job.pool().release(offset, Board::bytes(size));
   return new (std::nothrow) Communicator(Reason::no_shared_memory);
 }
 
@@ -143,16 +148,18 @@ const select::Selection& Communicator::select(const Request& request) {
   facts.library = policy_->library;
   facts.cpu = cpu_here();
   last.selection = select::choose(*rules_, facts);
-  facts.fresh = fresh_calls_ > 0 && policy_->travel == select::Travel::by_rules;
+  facts.fresh = fresh_calls_ > 0 && policy_->travel == select::Travel::by_rules && last.selection.algorithm >= 0 &&
+                collective::algorithms[last.selection.algorithm].needs_stage;
   last.first = facts.fresh ? select::choose(*rules_, facts) : select::Selection{};
   return last.selection;
 }
 
-// Of a call that has been selected: what rules say of first calls, if they do.
+// Of a call that has been selected: what rules say of first calls, if they do. (Sizes are rounded, as ranks whose message was too
+// long for its room go on, each with its own idea of it.)
 [[gnu::noinline, gnu::cold]] const select::Selection& Communicator::select_first(const Request& request) {
   const auto& last = last_[int(request.kind)];
   if (last.first.algorithm < 0) return last.selection;
-  bytes_while_fresh_ += request.bytes();
+  bytes_while_fresh_ += std::bit_ceil(request.bytes());
   fresh_calls_ = bytes_while_fresh_ < fresh_bytes ? fresh_calls_ - 1 : 0;
   return last.first;
 }

@@ -75,22 +75,27 @@ uint64_t Pool::take(int size_class, bool* used) {
   return offset;
 }
 
-// Under the lock.
-uint64_t Pool::take_within_cap(uint64_t bytes, Contents contents) {
+// Under the lock. *used: somebody has had it before.
+uint64_t Pool::take_within_cap(uint64_t bytes, bool* used) {
+  *used = false;
   const int size_class = class_of(bytes);
   if (size_class >= class_count || header_->in_use + bytes > header_->cap) return 0;
-  bool used;
-  const uint64_t offset = take(size_class, &used);
-  if (offset == 0) return 0;
-  header_->in_use += bytes;
-  if (used && contents == Contents::zeros) memset(segment_->at(offset), 0, bytes);  // take() has had it mapped
+  const uint64_t offset = take(size_class, used);
+  if (offset != 0) header_->in_use += bytes;
   return offset;
+}
+
+// Of what was used before, and so is mapped here.
+void Pool::clear(uint64_t offset, uint64_t bytes) {
+  memset(segment_->at(offset), 0, bytes);
 }
 
 uint64_t Pool::allocate(uint64_t bytes, Contents contents) {
   if (!lock()) return 0;
-  const uint64_t offset = take_within_cap(bytes, contents);
+  bool used;
+  const uint64_t offset = take_within_cap(bytes, &used);
   pthread_mutex_unlock(&header_->lock);
+  if (offset != 0 && used && contents == Contents::zeros) clear(offset, bytes);
   return offset;
 }
 
@@ -98,7 +103,9 @@ uint64_t Pool::allocate_once(std::atomic<uint64_t>& place, uint64_t bytes, Conte
   if (!lock()) return place.load(std::memory_order_acquire);
   uint64_t found = place.load(std::memory_order_acquire);
   if (found == 0) {
-    const uint64_t offset = take_within_cap(bytes, contents);
+    bool used;
+    const uint64_t offset = take_within_cap(bytes, &used);
+    if (offset != 0 && used && contents == Contents::zeros) clear(offset, bytes);
     found = offset != 0 ? offset | note : none;
     place.store(found, std::memory_order_release);
   }

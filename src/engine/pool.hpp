@@ -52,7 +52,8 @@ class Pool {
  private:
   bool lock();
   uint64_t take(int size_class, bool* used);
-  uint64_t take_within_cap(uint64_t bytes, Contents contents);
+  uint64_t take_within_cap(uint64_t bytes, bool* used);
+  void clear(uint64_t offset, uint64_t bytes);
 
   PoolHeader* header_ = nullptr;
   Segment* segment_ = nullptr;

@@ -13,12 +13,12 @@
 // scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
 // absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
 // whether all ranks have arenas (STRETTO_ARENA=on); a call chosen by arena=yes of which no buffer lies in one goes as by
-// arena=no. fresh: yes, for a communicator's first calls (engine/communicator.cpp), which go as the first such rule says, or
-// where none holds by the others; such a rule names no mpi. library: openmpi, mpich, intelmpi or other, what the job's MPI is
-// (mpich: as its own project makes it). cpu: amd, intel or other, who made the CPU; only of rules for one node, as nodes may
-// differ. domains: FROM..TO, over how many domains (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the
-// communicator spans; a rule without it is for one. algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2..,
-// from collective/hierarchy/rows.hpp.
+// arena=no. fresh: yes, for a communicator's first calls: while it is fresh, blocking calls for which
+// the other rules choose an algorithm that works through cells go as the first such rule says, if one holds; it names no mpi.
+// library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as its own project makes it). cpu: amd, intel or
+// other, who made the CPU; only of rules for one node, as nodes may differ. domains: FROM..TO, over how many domains
+// (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one.
+// algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
 #pragma once

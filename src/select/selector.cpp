@@ -37,6 +37,10 @@ int with_travel(int chosen, Travel travel) {
 int without_arena(const Rules& rules, Facts facts, int chosen) {
   facts.arena = false;
   int other = choose(rules, facts).algorithm;
+  if (other < 0 && facts.fresh) {
+    facts.fresh = false;
+    other = choose(rules, facts).algorithm;
+  }
   if (other < 0) other = large_message_algorithm(facts.kind, Direct::never);
   return other == chosen ? -1 : other;
 }

@@ -290,6 +290,25 @@ def test_libraries_of_which_the_same_is_to_be_said_are_told_of_together() -> Non
     assert [line for line in alltoallv if "under" in line] == ["  under any MPI: the MPI library"]
 
 
+def test_first_calls_are_told_where_they_differ() -> None:
+    class Asked(chooser.Chooser):
+        built_in = "bcast handover\nreduce pair\nbcast fresh=yes direct\nreduce fresh=yes pair\n"
+        tuned_path, header = None, ""
+
+        def __init__(self) -> None:
+            pass
+
+        def explain(self, rules: str | None, question: chooser.Question) -> chooser.Answer:
+            assert rules is None
+            of_bcast = chooser.Answer("direct", 3) if question.fresh else chooser.Answer("handover", 1)
+            of_reduce = chooser.Answer("pair", 4 if question.fresh else 2)
+            return of_bcast if question.collective == "bcast" else of_reduce
+
+    bcast = explain.explain(Asked(), chooser.Question("bcast", 8, 2, False), {}, 2)
+    assert bcast[-2:] == ["    a communicator's first calls: direct", "      line 3: bcast fresh=yes direct"]
+    assert len(explain.explain(Asked(), chooser.Question("reduce", 8, 2, False), {}, 2)) == 3
+
+
 def test_a_stale_file_is_explained_away() -> None:
     own = "tuned build=01 machine=02 mpi=00"
     assert explain.why_refused("tuned build=01 machine=02 mpi=03", own) == ""

@@ -19,10 +19,10 @@ class DirectBcast {
 
   Status run() {
     DirectFacts own;
-    if (team_.direct)
-      own = {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach(), 0};
+    if (team_.direct) own = {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach()};
     transport::Reach common;
-    STRETTO_TRY(exchange_facts(team_, own, facts_, &common));
+    STRETTO_TRY(exchange_facts(team_, request_, own, facts_, &common));
+    if (is_uneven(team_, request_, facts_)) return broadcast_uneven(team_, request_, facts_);
     transport::Window message = facts_[request_.root].input;
     if (!common.reads(message) || (team_.unmapped != nullptr && !common.writes(message)))
       return without_direct(team_, request_, [&] { return bcast_staged(team_, request_); });

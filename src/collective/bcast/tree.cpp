@@ -27,9 +27,10 @@ Status bcast_tree(Team& team, const Request& request) {
   DirectFacts own;
   PerRank<DirectFacts> facts;
   if (team.direct && request.output != nullptr)
-    own = {team.direct->window(request.input), team.direct->window(request.output), team.direct->reach(), 0};
+    own = {team.direct->window(request.input), team.direct->window(request.output), team.direct->reach()};
   transport::Reach common;
-  STRETTO_TRY(exchange_facts(team, own, facts, &common));
+  STRETTO_TRY(exchange_facts(team, request, own, facts, &common));
+  if (is_uneven(team, request, facts)) return broadcast_uneven(team, request, facts);
   if (!readable(team, request, facts, common)) return without_direct(team, request, [&] { return bcast_domains(team, request); });
   uint32_t served, all_served[max_team];
   STRETTO_TRY(read_along_tree(team, request, facts, common, &served));

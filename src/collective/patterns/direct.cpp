@@ -2,6 +2,7 @@
 
 #include "collective/algorithms.hpp"
 #include "collective/patterns/meeting.hpp"
+#include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/patterns/staged.hpp"
 
@@ -22,7 +23,7 @@ class DirectReduction {
 
   Status run() {
     transport::Reach common;
-    STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
+    STRETTO_TRY(exchange_facts(team_, request_, own_facts(), facts_, &common));
     pushes_ = all_consumers_writable(common);
     if (!reachable(common)) return without_direct(team_, request_, [&] { return slice_reduce(team_, request_, consumers_); });
     uint64_t done = reduce_own();
@@ -52,7 +53,7 @@ class DirectReduction {
     scratch_ = static_cast<char*>(team_.scratch.get(scratch_bytes()));
     if (team_.direct == nullptr || scratch_ == nullptr) return {};
     transport::Window result_window = team_.direct->window(result());
-    return {team_.direct->window(request_.input), transport::earlier(result_window, at(own_)), team_.direct->reach(), 0};
+    return {team_.direct->window(request_.input), transport::earlier(result_window, at(own_)), team_.direct->reach()};
   }
 
   bool all_consumers_writable(transport::Reach common) const {
@@ -164,11 +165,33 @@ class DirectReduction {
 
 }  // namespace
 
-Status exchange_facts(Team& team, const DirectFacts& own, DirectFacts* all, transport::Reach* common) {
+Status exchange_facts(Team& team, const Request& request, DirectFacts own, DirectFacts* all, transport::Reach* common) {
+  own.label = label_of(request.kind, Form::direct, request.bytes());
   STRETTO_TRY(exchange_all(team, own, all));
   *common = all[0].reach;
-  for (int r = 1; r < team.size; ++r) *common = *common & all[r].reach;
+  for (int r = 0; r < team.size; ++r) {
+    *common = *common & all[r].reach;
+    STRETTO_TRY(compare_labels(own.label, all[r].label, r));
+    if (request.kind != Kind::bcast && own.label != all[r].label) return truncated("ranks give messages of different sizes", r);
+  }
   return Status::good();
+}
+
+bool is_uneven(const Team& team, const Request& request, const DirectFacts* facts) {
+  const auto differs = [&](const DirectFacts& one) { return one.label != facts[request.root].label; };
+  return std::any_of(facts, facts + team.size, differs);
+}
+
+Status broadcast_uneven(Team& team, const Request& request, const DirectFacts* facts) {
+  Request message;
+  message.kind = Kind::bcast;
+  message.count = bytes_of(facts[request.root].label);
+  message.root = request.root;
+  message.input = request.input;
+  const bool fits = message.count <= request.bytes();
+  message.output = fits ? request.output : nullptr;
+  STRETTO_TRY(bcast_staged(team, message));
+  return fits ? Status::good() : truncated("a message is longer than the room for it", request.root);
 }
 
 Status direct_reduce(Team& team, const Request& request, Consumers consumers) {

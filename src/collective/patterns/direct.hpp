@@ -17,11 +17,17 @@ namespace stretto::collective {
 struct DirectFacts {
   transport::Window input, result;  // 0: no such buffer, or none that can be reached
   transport::Reach reach;
-  uint32_t reserved = 0;
+  uint64_t label = 0;  // which call this is, of how many bytes: set by exchange_facts()
 };
 
-// Exchanges facts; *common: what every rank can do.
-Status exchange_facts(Team& team, const DirectFacts& own, DirectFacts* all, transport::Reach* common);
+// Exchanges facts; *common: what every rank can do. Ranks that make different calls find it out, and those that give different
+// sizes, which is allowed in none of these but a Bcast.
+Status exchange_facts(Team& team, const Request& request, DirectFacts own, DirectFacts* all, transport::Reach* common);
+
+// Of a Bcast, once facts are exchanged: whether somebody's room is longer or shorter than the message. Then it is staged, for
+// those who have room for all of it.
+bool is_uneven(const Team& team, const Request& request, const DirectFacts* facts);
+Status broadcast_uneven(Team& team, const Request& request, const DirectFacts* facts);
 
 // Where direct access reaches not all, or gains nothing: what is chosen without it, else staged().
 template <typename Staged>

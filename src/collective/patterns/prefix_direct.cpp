@@ -20,7 +20,7 @@ class DirectPrefix {
 
   Status run() {
     transport::Reach common;
-    STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
+    STRETTO_TRY(exchange_facts(team_, request_, own_facts(), facts_, &common));
     if (!reachable(common)) return without_direct(team_, request_, [&] { return prefix_staged(team_, request_, prefix_); });
     const uint64_t done = reduce_own();
     uint64_t all_done[max_team];
@@ -42,7 +42,7 @@ class DirectPrefix {
   DirectFacts own_facts() {
     scratch_ = static_cast<char*>(team_.scratch.get(size_t(team_.size + 1) * room_));
     if (team_.direct == nullptr || scratch_ == nullptr) return {};
-    return {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach(), 0};
+    return {team_.direct->window(request_.input), team_.direct->window(request_.output), team_.direct->reach()};
   }
 
   bool reachable(transport::Reach common) const {

@@ -92,7 +92,7 @@ class DirectScatter {
 
   Status run() {
     transport::Reach common;
-    STRETTO_TRY(exchange_facts(team_, own_facts(), facts_, &common));
+    STRETTO_TRY(exchange_facts(team_, request_, own_facts(), facts_, &common));
     if (!reachable(common)) return without_direct(team_, request_, [&] { return scatter_reduce_staged(team_, request_); });
     uint32_t done = reduce_own(), all_done[max_team];
     STRETTO_TRY(exchange_all(team_, done, all_done));  // nobody reads this rank's input any more
@@ -108,7 +108,7 @@ class DirectScatter {
     size_t room = round_up(block_ * request_.element, cache_line);
     scratch_ = static_cast<char*>(team_.scratch.get(size_t(team_.size) * room));
     if (team_.direct == nullptr || scratch_ == nullptr || result_in_input(request_)) return {};
-    return {team_.direct->window(request_.input), {}, team_.direct->reach(), 0};
+    return {team_.direct->window(request_.input), {}, team_.direct->reach()};
   }
 
   bool reachable(transport::Reach common) const {

@@ -44,11 +44,13 @@ struct Joined {
   select::Rules* rules = new select::Rules(rules_of(select::default_rules()));
   Policy* policy = nullptr;
   Communicator* communicator = nullptr;
+  uint64_t taken = 0;  // of rank 0: an extent of `before` bytes, from before the communicator was made
 
   Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
-         select::Travel travel = select::Travel::by_rules) {
+         select::Travel travel = select::Travel::by_rules, uint64_t before = 0) {
     stand_rank = rank;
     if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
+    if (rank == 0 && before > 0) taken = job->pool().allocate(before);
     policy = new Policy(policy_of(rules, travel));
     std::vector<int> members;
     for (int r = 0; r < size; ++r) members.push_back(r);
@@ -101,6 +103,23 @@ TEST(Communicators, BeginWithoutTouchingTheirCells) {
       return joined.everything_is_given_back(size);
     });
   }
+}
+
+// Behind the segment's first window, which alone is known to be mapped by all.
+TEST(Communicators, VoteOnABoardThatNotAllMayHaveMapped) {
+  constexpr int size = 3;
+  constexpr uint64_t window = Segment::window_bytes;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Settings settings = quick();
+    settings.memory_mib = 256;
+    Joined joined(rank, size, job, settings, select::Travel::by_rules, window);
+    if (stand->votes.load() != uint32_t(size) || (rank == 0 && joined.taken != window)) return false;
+    if (!allreduce_is_right(*joined.communicator, rank, size, 10, "flat")) return false;
+    if (rank == 0) joined.job->pool().release(joined.taken, window);
+    return joined.everything_is_given_back(size);
+  });
 }
 
 TEST(Communicators, LeaveEveryOtherTurnToMpiWhereAsked) {
