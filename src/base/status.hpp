@@ -42,6 +42,9 @@ constexpr Status truncated(const char* what, int rank) {
 constexpr Status disagreed(const char* what, int rank) {
   return {Code::disagreed, rank, what};
 }
+constexpr Status calls_differ(int rank) {
+  return disagreed("ranks call different collectives, or with different sizes", rank);
+}
 constexpr Status timed_out(const char* what, int detail = 0) {
   return {Code::timed_out, detail, what};
 }

@@ -59,6 +59,7 @@ struct alignas(cache_line) ArrivalTimes {
 struct RankBoard {
   alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
   alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
+  std::atomic<uint64_t> filled_of{0};  // in the same line: the vector that the newest belongs to (patterns/rounds.hpp)
   alignas(cache_line) Signal reduced;  // rounds whose slice this rank has reduced
   alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
@@ -79,8 +80,10 @@ struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
   std::atomic<uint64_t> presence{0};                   // where the presence board is: likewise (patterns/claims.hpp)
   std::atomic<uint32_t> left{0};                       // ranks that have freed the communicator
-  std::atomic<uint32_t> abandoned{0};                  // 1 + a rank that could not take part in what all had chosen
-  alignas(cache_line) RankBoard ranks[1];              // size of them
+  // 1 + a rank that could not take part in what all had chosen, or (by_disagreement) found that others make other calls.
+  static constexpr uint32_t by_disagreement = 1u << 31;
+  std::atomic<uint32_t> abandoned{0};
+  alignas(cache_line) RankBoard ranks[1];  // size of them
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
 };

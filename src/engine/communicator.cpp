@@ -130,7 +130,7 @@ bool Communicator::disagrees() {
 
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
-  if (communicator->disagrees()) communicator->abandon();
+  if (communicator->disagrees()) communicator->abandon(Board::by_disagreement);
   if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
   for (int r = 0; r < communicator->team_->size; ++r)
@@ -179,9 +179,9 @@ void Communicator::give_back(uint64_t offset, size_t bytes) {
   job_->pool().release(offset, bytes);
 }
 
-void Communicator::abandon() {
+void Communicator::abandon(uint32_t why) {
   uint32_t nobody = 0;
-  team_->shared().abandoned.compare_exchange_strong(nobody, uint32_t(team_->rank) + 1, std::memory_order_acq_rel);
+  team_->shared().abandoned.compare_exchange_strong(nobody, (uint32_t(team_->rank) + 1) | why, std::memory_order_acq_rel);
   abandoned_ = true;
 }
 
@@ -190,12 +190,14 @@ void Communicator::abandon() {
 Status Communicator::failed(const Status& status) {
   if (status.code == Code::truncated) return status;
   if (status.code == Code::disagreed) {
-    abandon();
+    abandon(Board::by_disagreement);
     return status;
   }
   uint32_t by = team_->shared().abandoned.load(std::memory_order_acquire);
   abandoned_ = by != 0;
-  if (abandoned_) return peer_lost("a rank could not take part", int(by) - 1);
+  const int rank = int(by & ~Board::by_disagreement) - 1;
+  if ((by & Board::by_disagreement) != 0) return calls_differ(rank);
+  if (abandoned_) return peer_lost("a rank could not take part", rank);
   if (reason() == Reason::none) lost_ = status.detail;
   reason_ = Reason::peer_lost;
   return status;

@@ -82,7 +82,7 @@ class Communicator {
   Status execute(const collective::Request& request, int algorithm);
   // This rank cannot do its part. Its peers must not wait for it, nor take wrong numbers for right ones: for all of them every
   // further call on this communicator fails, as this one does for those who need this rank.
-  void abandon();
+  void abandon(uint32_t why = 0);
 
   // From now on it declines every other `calls` calls, for MPI to take its turn. The same on all ranks.
   void take_turns_with_mpi(uint32_t calls) { turns_ = Turns(calls, uint32_t(size_)); }

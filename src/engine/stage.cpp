@@ -89,7 +89,7 @@ Status Communicator::prepare_stage() {
   STRETTO_TRY(collective::compare_all(*team_, own, all));
   stage_ = ready;
   for (int r = 0; r < team_->size; ++r) {
-    if ((all[r] | 1) != (stage_mark | 1)) return disagreed("ranks call different collectives, or with different sizes", r);
+    if ((all[r] | 1) != (stage_mark | 1)) return calls_differ(r);
     if (all[r] == stage_mark) stage_ = absent;
   }
   return Status::good();

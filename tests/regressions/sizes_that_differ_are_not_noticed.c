@@ -39,12 +39,13 @@ static void expect_an_error(const char* name, int (*call)(int, MPI_Comm), int fi
 }
 
 int main(int argc, char** argv) {
-  static const int sizes[][2] = {{40, 4}, {4, 40}, {1 << 20, 4}, {4, 1 << 20}};
+  static const int sizes[][2] = {{40, 4},      {4, 40},      {1 << 20, 4},    {4, 1 << 20},
+                                 {4096, 8192}, {8192, 4096}, {65536, 131072}, {131072, 65536}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   in = calloc(1, 1 << 20);
   out = calloc(1, 1 << 20);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 8; ++i) {
     expect_an_error("bcast", bcast, sizes[i][0], sizes[i][1]);
     expect_an_error("allreduce", allreduce, sizes[i][0], sizes[i][1]);
     expect_an_error("reduce", reduce, sizes[i][0], sizes[i][1]);

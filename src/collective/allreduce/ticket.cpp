@@ -15,12 +15,14 @@ Status allreduce_ticket(Team& team, const Request& request) {
   void* deposit;
   STRETTO_TRY(meeting.claim(&deposit));
   memcpy(deposit, request.input, request.bytes());
-  if (!meeting.post(request.bytes())) return meeting.result(request.output, request.bytes());
+  if (!meeting.post(request)) return meeting.result(request);
   const void** inputs = team.pointers();
-  STRETTO_TRY(meeting.read_all(inputs));
+  Status alike;
+  STRETTO_TRY(meeting.read_all(request, inputs, &alike));
   void* result = meeting.place();
-  combine(request, inputs, team.size, result, request.count);
-  meeting.publish();
+  if (alike.ok()) combine(request, inputs, team.size, result, request.count);
+  meeting.publish(alike.ok() ? note_of(request) : 0);
+  if (!alike.ok()) return alike;
   memcpy(request.output, result, request.bytes());
   return Status::good();
 }

@@ -1,8 +1,6 @@
 // Bcast, flat: the root posts the message in its slot; the others copy it out. The root does not wait, unless a ring ahead.
 #include <string.h>
 
-#include <algorithm>
-
 #include "collective/algorithms.hpp"
 #include "collective/patterns/exchange.hpp"
 
@@ -10,7 +8,7 @@ namespace stretto::collective {
 
 Status bcast_flat(Team& team, const Request& request) {
   Exchange exchange(team);
-  Status alike;
+  Status received;
   if (team.rank == request.root) {
     void* payload;
     STRETTO_TRY(exchange.claim(&payload));
@@ -18,14 +16,12 @@ Status bcast_flat(Team& team, const Request& request) {
     exchange.post(request.bytes(), note_of(request));
     exchange.fetch_next(request.bytes());
   } else {
-    const void* payload;
-    STRETTO_TRY(read_alike(exchange, request, request.root, &payload, &alike));
-    const size_t bytes = bytes_of_note(exchange.note(request.root));
-    if (alike.code == Code::truncated && bytes < request.bytes()) alike = {};  // as MPI takes shorter messages
-    if (alike.code != Code::disagreed) memcpy(request.output, payload, std::min(bytes, request.bytes()));
+    const void* message;
+    received = receive_message(exchange, request, request.root, &message);
+    if (received.code == Code::peer_lost) return received;
   }
   exchange.finish();
-  return alike;
+  return received;
 }
 
 }  // namespace stretto::collective

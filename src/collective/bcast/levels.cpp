@@ -7,11 +7,12 @@
 namespace stretto::collective {
 namespace {
 
-Status post(Exchange& exchange, const void* data, size_t bytes) {
+Status post(Exchange& exchange, const void* data, uint32_t note) {
+  const size_t bytes = std::min(bytes_of_note(note), slot_payload);
   void* payload;
   STRETTO_TRY(exchange.claim(&payload));
   memcpy(payload, data, bytes);
-  exchange.post(bytes);
+  exchange.post(bytes, note);
   return Status::good();
 }
 
@@ -22,17 +23,20 @@ Status bcast_levels(Team& team, const Request& request) {
   if (domains.count() == 1) return bcast_flat(team, request);
   int home = domains.of(team.rank), leader = domains.leader(home, request.root);
   Exchange outer(team), inner(team);
+  Status received;
   if (team.rank == request.root) {
-    STRETTO_TRY(post(outer, request.input, request.bytes()));
+    STRETTO_TRY(post(outer, request.input, note_of(request)));
   } else {
-    const void* data;
-    bool from_root = team.rank == leader || leader == request.root;
-    STRETTO_TRY(from_root ? outer.read(request.root, &data) : inner.read(leader, &data));
-    if (team.rank == leader) STRETTO_TRY(post(inner, data, request.bytes()));
-    memcpy(request.output, data, request.bytes());
+    const bool from_root = team.rank == leader || leader == request.root;
+    Exchange& from = from_root ? outer : inner;
+    const int giver = from_root ? request.root : leader;
+    const void* message;
+    received = receive_message(from, request, giver, &message);
+    if (received.code == Code::peer_lost || received.code == Code::disagreed) return received;
+    if (team.rank == leader) STRETTO_TRY(post(inner, message, from.note(giver)));
   }
   inner.finish();
-  return Status::good();
+  return received;
 }
 
 }  // namespace stretto::collective

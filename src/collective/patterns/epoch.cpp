@@ -4,8 +4,10 @@
 
 namespace stretto::collective {
 
-Status Epoch::begin(Team& team, uint32_t slices, uint64_t round) {
+Status Epoch::begin(Team& team, const Request& request, uint32_t slices, uint64_t round) {
   team_ = &team;
+  note_ = note_of(request);
+  alike_ = {};
   slices_ = slices;
   number_ = ++team.epochs;
   const uint32_t place = uint32_t(number_ % epoch_ring);
@@ -29,6 +31,7 @@ int Epoch::arrive(ArrivalFacts facts) {
   const uint64_t ticket = board_->tickets.signal.value.fetch_add(1, std::memory_order_seq_cst) - first_ticket_;
   Arrival& mine = arrivals_[ticket];
   mine.facts = facts;
+  mine.tag.note = note_;
   mine.tag.value.store(number_ << rank_bits | uint64_t(team_->rank), std::memory_order_seq_cst);
   team_->waiter.notify(mine.tag);
   return int(ticket);
@@ -40,6 +43,10 @@ void Epoch::look() {
     const uint64_t tag = next.tag.value.load(std::memory_order_seq_cst);
     if (tag >> rank_bits != number_) return;
     const int rank = int(tag & rank_mask);
+    if (next.tag.note != note_) {
+      alike_ = calls_differ(rank);
+      return;
+    }
     order_[level_] = rank;
     ticket_[rank] = level_;
     facts_[rank] = next.facts;
@@ -49,7 +56,7 @@ void Epoch::look() {
 Status Epoch::next_arrival() {
   if (!all_here()) STRETTO_TRY(team_->waiter.until(arrivals_[level_].tag, number_ << rank_bits, any_rank));
   look();
-  return Status::good();
+  return alike_;
 }
 
 bool Epoch::change(uint32_t i, uint64_t& from, const SliceState& to) {

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include "collective/patterns/claims.hpp"
+#include "collective/patterns/exchange.hpp"
 #include "collective/team.hpp"
 
 namespace stretto::collective {
@@ -13,13 +14,13 @@ class Epoch {
 
   // The team's next epoch, over `slices` slices; `round`: the number of the round that it is, by whose being drained ranks tell
   // that they have left it; 0 where nobody leaves before all have arrived. All equal on all ranks.
-  Status begin(Team& team, uint32_t slices, uint64_t round = 0);
+  Status begin(Team& team, const Request& request, uint32_t slices, uint64_t round = 0);
   uint32_t slices() const { return slices_; }
 
   // Takes this rank's ticket, and returns it. Its contribution is to be read from now on.
   int arrive(ArrivalFacts facts);
 
-  // Reads who has arrived meanwhile.
+  // Reads who has arrived meanwhile; no further than to who has come to another call, as next_arrival() then says.
   void look();
   int level() const { return level_; }
   bool all_here() const { return level_ == team_->size; }
@@ -66,7 +67,9 @@ class Epoch {
   Word* words_ = nullptr;
   uint64_t number_ = 0, first_ticket_ = 0, last_finished_ = 0;
   uint32_t slices_ = 0, ended_ = 0;
+  uint32_t note_ = 0;  // what all must have come for
   int level_ = 0;
+  Status alike_;
   bool stopped_all_ = false;
   int order_[max_team], ticket_[max_team];
   PerRank<ArrivalFacts> facts_;

@@ -4,6 +4,7 @@
 // line. Slots are used in turn; a rank may run ahead of a slow reader by the length of the ring, then waits for it. Reading a
 // peer's exchange k proves that it has finished k-1. Where everybody reads everybody it is a meeting (patterns/meeting.hpp).
 #pragma once
+#include <algorithm>
 #include <cstddef>
 
 #include "collective/request.hpp"
@@ -33,8 +34,7 @@ inline size_t bytes_of_note(uint32_t note) {
 inline Status compare_notes(uint32_t own, uint32_t theirs, int rank) {
   if (own == theirs) return Status::good();
   const bool same_call = ((own ^ theirs) & 255) == 0;
-  return same_call ? truncated("ranks give messages of different sizes", rank)
-                   : disagreed("ranks call different collectives, or with different sizes", rank);
+  return same_call ? truncated("ranks give messages of different sizes", rank) : calls_differ(rank);
 }
 
 class Exchange {
@@ -94,6 +94,23 @@ Status read_alike(Event& event, const Request& request, int r, const void** payl
   STRETTO_TRY(event.read(r, payload));
   if (alike->ok()) *alike = compare_notes(note_of(request), event.note(r), r);
   return Status::good();
+}
+
+// The message that rank r posts, also to where request.output is, as much as there is room for: shorter ones are taken, as MPI
+// does.
+inline Status receive_message(Exchange& exchange, const Request& request, int r, const void** message) {
+  Status alike;
+  STRETTO_TRY(read_alike(exchange, request, r, message, &alike));
+  const size_t bytes = bytes_of_note(exchange.note(r));
+  if (alike.code != Code::disagreed) __builtin_memcpy(request.output, *message, std::min(bytes, request.bytes()));
+  return alike.code == Code::truncated && bytes < request.bytes() ? Status::good() : alike;
+}
+
+// What rank r posted, where a rank that finds out cannot come to an end with the others.
+template <typename Event>
+Status read_same(Event& event, const Request& request, int r, const void** payload) {
+  STRETTO_TRY(event.read(r, payload));
+  return event.note(r) == note_of(request) ? Status::good() : calls_differ(r);
 }
 
 // Everybody tells everybody, in the slots where shipments label their calls, so that ranks which make different calls see that:

@@ -15,28 +15,32 @@ class LastTicket {
   Status claim(void** payload) { return exchange_.claim(payload); }
 
   // Shows the payload and draws a ticket: whether it is the last.
-  bool post(size_t bytes) {
-    exchange_.post(bytes);
+  bool post(const Request& request) {
+    exchange_.post(request.bytes(), note_of(request));
     const uint64_t drawn = team_.presence->tickets.value.fetch_add(1, std::memory_order_acq_rel) + 1;
     return drawn == number_ * uint64_t(team_.size);
   }
 
-  // The last: everybody's payload, and where the result goes.
-  Status read_all(const void** payloads) {
-    for (int r = 0; r < team_.size; ++r) STRETTO_TRY(exchange_.read(r, &payloads[r]));
+  // The last: everybody's payload, and where the result goes. *alike: whether all are of this call.
+  Status read_all(const Request& request, const void** payloads, Status* alike) {
+    for (int r = 0; r < team_.size; ++r) STRETTO_TRY(read_alike(exchange_, request, r, &payloads[r], alike));
     return Status::good();
   }
   void* place() { return team_.presence->result.payload; }
-  void publish() {
+  // Whose note this is may take it; 0: nobody.
+  void publish(uint32_t note) {
+    team_.presence->result.ready.note = note;
     team_.waiter.announce(team_.presence->result.ready, number_);
     all_read();
   }
 
   // The others: the result, once published.
-  Status result(void* out, size_t bytes) {
+  Status result(const Request& request) {
+    const Slot& published = team_.presence->result;
     STRETTO_TRY(team_.waiter.until(team_.presence->result.ready, number_, any_rank));
-    memcpy(out, team_.presence->result.payload, bytes);
     all_read();
+    if (published.ready.note != note_of(request)) return truncated("ranks give messages of different sizes", team_.rank);
+    memcpy(request.output, published.payload, request.bytes());
     return Status::good();
   }
 

@@ -41,7 +41,7 @@ class LevelsReduction {
     void* payload;
     STRETTO_TRY(inner_.claim(&payload));
     memcpy(payload, request_.input, request_.bytes());
-    inner_.post(request_.bytes());
+    inner_.post(request_.bytes(), note_of(request_));
     return Status::good();
   }
 
@@ -52,11 +52,11 @@ class LevelsReduction {
     for (int k = 0; k < ranks; ++k) {
       int r = domains_.member(home_, k);
       inputs[k] = request_.input;
-      if (r != team_.rank) STRETTO_TRY(inner_.read(r, &inputs[k]));
+      if (r != team_.rank) STRETTO_TRY(read_same(inner_, request_, r, &inputs[k]));
     }
     STRETTO_TRY(outer_.claim(&partial_));
     combine(request_, inputs, ranks, partial_, request_.count);
-    if (post) outer_.post(request_.bytes());
+    if (post) outer_.post(request_.bytes(), note_of(request_));
     return Status::good();
   }
 
@@ -64,7 +64,7 @@ class LevelsReduction {
     const void** inputs = team_.pointers();
     for (int d = 0; d < domains_.count(); ++d) {
       inputs[d] = partial_;
-      if (d != home_) STRETTO_TRY(outer_.read(domains_.leader(d, root_), &inputs[d]));
+      if (d != home_) STRETTO_TRY(read_same(outer_, request_, domains_.leader(d, root_), &inputs[d]));
     }
     combine(request_, inputs, domains_.count(), out, request_.count);
     return Status::good();
@@ -80,7 +80,7 @@ class LevelsReduction {
     STRETTO_TRY(reduce_home(true));
     STRETTO_TRY(back.claim(&result));
     STRETTO_TRY(reduce_domains(result));
-    back.post(request_.bytes());
+    back.post(request_.bytes(), note_of(request_));
     memcpy(request_.output, result, request_.bytes());
     return Status::good();
   }
@@ -88,7 +88,7 @@ class LevelsReduction {
   Status follow(Exchange& back) {
     const void* result;
     STRETTO_TRY(show());
-    STRETTO_TRY(back.read(domains_.leader(home_), &result));
+    STRETTO_TRY(read_same(back, request_, domains_.leader(home_), &result));
     memcpy(request_.output, result, request_.bytes());
     return Status::good();
   }

@@ -22,7 +22,7 @@ class PaperLarge {
 
   Status run() {
     if (request_.count == 0) return Status::good();
-    STRETTO_TRY(epoch_.begin(team_, 0));
+    STRETTO_TRY(epoch_.begin(team_, request_, 0));
     find_room();
     const int mine = epoch_.arrive({window(request_.input), window(sum_), 0, 0}), last = team_.size - 1;
     STRETTO_TRY(arrived(mine));

@@ -16,7 +16,7 @@ class PaperSmall {
   Status run() {
     for (uint32_t i = 0; i < rounds_.count(); ++i) {
       STRETTO_TRY(rounds_.free(i));
-      STRETTO_TRY(epoch_.begin(team_, 0, rounds_.number(i)));
+      STRETTO_TRY(epoch_.begin(team_, request_, 0, rounds_.number(i)));
       const SliceState undefined = epoch_.state(leading);
       if (undefined.level == 0 && epoch_.claim(leading, undefined))
         STRETTO_TRY(lead(i, undefined));

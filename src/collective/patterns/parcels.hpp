@@ -20,8 +20,7 @@ inline Form form_of(uint64_t label) {
   return Form(label >> 48 & 7);
 }
 inline Status compare_labels(uint64_t own, uint64_t theirs, int rank) {
-  return (own ^ theirs) >> 48 == 0 ? Status::good()
-                                   : disagreed("ranks call different collectives, or with different sizes", rank);
+  return (own ^ theirs) >> 48 == 0 ? Status::good() : calls_differ(rank);
 }
 
 class Parcels {

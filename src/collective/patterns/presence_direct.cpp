@@ -23,7 +23,7 @@ class DirectPresence {
 
   Status run() {
     if (request_.count == 0) return Status::good();
-    STRETTO_TRY(epoch_.begin(team_, slices_of(request_.bytes(), team_.size)));
+    STRETTO_TRY(epoch_.begin(team_, request_, slices_of(request_.bytes(), team_.size)));
     epoch_.arrive(own_facts());
     look();
     for (int patient = -1;;) {

@@ -94,7 +94,7 @@ class StagedPresence {
       if (range.size() == 0 || (home == team_.rank && !stages_own())) continue;
       STRETTO_TRY(rounds_.put_at(homes_.place(i, home), input(at(range)), bytes(range)));
     }
-    STRETTO_TRY(epoch(i).begin(team_, 0, rounds_.number(i)));
+    STRETTO_TRY(epoch(i).begin(team_, request_, 0, rounds_.number(i)));
     epoch(i).arrive({});
     return Status::good();
   }

@@ -35,6 +35,7 @@ Rounds::Rounds(Team& team, const Request& request, size_t per_round, int pieces,
   numbers_ = count_;
   team.rounds += count_;
   if (count_ == 0) return;
+  label_ = first_ << 32 | note_of(request);
   if (goes_) {
     begin_ = team.turns.next(unit());
     team.turns.take({first_, begin_, room_, count_, 1});

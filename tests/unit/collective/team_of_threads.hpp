@@ -38,6 +38,7 @@ inline constexpr int many_ranks = 260;
 struct TeamOptions {
   size_t cell_bytes = 4096;
   WaitPolicy policy = WaitPolicy::oversubscribed();
+  WaitHooks hooks;
   bool direct = true;
   std::function<bool(int rank)> direct_for;           // if given: only for these ranks
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
@@ -66,7 +67,7 @@ class TeamOfThreads {
     presence_ = static_cast<PresenceBoard*>(aligned_alloc(cache_line, PresenceBoard::bytes(size)));
     std::memset(static_cast<void*>(presence_), 0, PresenceBoard::bytes(size));
     for (int r = 0; r < size; ++r) {
-      teams_.push_back(std::make_unique<Team>(r, size, board_, Waiter(options.policy, {})));
+      teams_.push_back(std::make_unique<Team>(r, size, board_, Waiter(options.policy, options.hooks)));
       Team& team = *teams_.back();
       team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
       team.presence = presence_;
