@@ -47,6 +47,14 @@ class Turns {
   uint64_t next(uint64_t room) const;
   void take(const Vector& vector);
 
+  // The ring in which the next vector goes, of which it needs so many bytes and there are `most`: no larger than pays, as memory
+  // that is touched for the first time costs as much as some ten rounds in lines that others hold. What went in a smaller one,
+  // before `grown_at`, is overwritten in any place of this.
+  struct Ring {
+    uint64_t bytes = 0, grown_at = 0;
+  };
+  Ring ring(uint64_t needed, uint64_t most);
+
   // The newest round that begins before `position`; of what is long past, possibly a newer one. Positions only grow.
   uint64_t newest_before(uint64_t position);
 
@@ -54,6 +62,7 @@ class Turns {
   static constexpr uint64_t most = 64;
   Vector vectors_[most];
   uint64_t taken_ = 0, oldest_ = 0;
+  Ring ring_;
 };
 
 class Team;

@@ -25,18 +25,19 @@ Rounds::Rounds(Team& team, size_t element, size_t total, size_t per_round, int p
   piece_ = std::min(elements_, std::max<size_t>(total_, 1)) * element_;
   if (round_up(piece_, cache_line) * size_t(pieces) <= most) piece_ = round_up(piece_, cache_line);
   room_ = std::bit_ceil(std::max<size_t>(piece_ * size_t(pieces), cache_line));
-  ring_ = most_held(team);
 }
 
 Rounds::Rounds(Team& team, const Request& request, size_t per_round, int pieces, Course course)
     : Rounds(team, request.element, request.count, per_round, pieces, team.staged->cell_bytes()) {
-  goes_ = course == Course::any && at_least * room_ <= ring_;
+  const uint64_t most = most_held(team);
+  goes_ = course == Course::any && at_least * room_ <= most;
   first_ = team.rounds + 1;
   numbers_ = count_;
   team.rounds += count_;
   if (count_ == 0) return;
   label_ = first_ << 32 | note_of(request);
   if (goes_) {
+    ring_ = team.turns.ring(std::max<uint64_t>(at_least, count_) * room_, most);
     begin_ = team.turns.next(unit());
     team.turns.take({first_, begin_, room_, count_, 1});
   } else {
@@ -83,8 +84,9 @@ Status Rounds::put_as_tried(const Place& where, const void* data, size_t bytes) 
 
 Rounds::Part Rounds::take_part(Team& team) {
   if (++team.parts % parts_untold == 0) team.tell_of_rounds();
-  const uint64_t bytes = part_bytes(team);
-  const Part part{team.rounds + 1, team.turns.next(bytes)};
+  const uint64_t bytes = part_bytes(team), all = most_held(team);
+  const uint64_t grown_at = team.turns.ring(all, all).grown_at;
+  const Part part{team.rounds + 1, team.turns.next(bytes), grown_at};
   team.turns.take({part.first, part.begin, bytes, 1, numbers_of_part});
   team.rounds += numbers_of_part;
   return part;
@@ -94,13 +96,18 @@ Rounds::Rounds(Team& team, const Part& part, size_t bytes, size_t per_round, int
     : Rounds(team, 1, bytes, per_round, pieces, most_in_part(team)) {
   goes_ = true;
   first_ = part.first;
+  ring_ = {most_held(team), part.grown_at};
   numbers_ = numbers_of_part;
   begin_ = part.begin;
   turn_ = uint32_t(part_bytes(team) / room_) - 1;
 }
 
 uint64_t Rounds::tenant(uint32_t i) {
-  if (goes_) return i <= turn_ ? team_.turns.newest_before(begin(i) + room_ - ring_) : number(i) - turn_ - 1;
+  if (goes_ && i > turn_) return number(i) - turn_ - 1;
+  if (goes_) {
+    const uint64_t turn_ago = begin(i) + room_ - ring_.bytes;
+    return team_.turns.newest_before(int64_t(turn_ago - ring_.grown_at) < 0 ? ring_.grown_at : turn_ago);
+  }
   uint64_t newest = number(i) - staying;
   if (i < staying && reached(newest, stayed_before_)) newest = stayed_before_;
   return reached(newest, team_.rounds_swapped) ? newest : team_.rounds_swapped;
@@ -124,6 +131,16 @@ void Rounds::warm_up(Team& team, bool anew) {
 uint64_t Turns::next(uint64_t room) const {
   const Vector& last = vectors_[(taken_ - 1) % most];
   return taken_ == 0 ? 0 : (last.begin + last.rounds * last.room + room - 1) & -room;
+}
+
+Turns::Ring Turns::ring(uint64_t needed, uint64_t most) {
+  constexpr uint64_t least = 64 << 10, turns_to_grow = 8;
+  const uint64_t position = next(1);
+  uint64_t bytes = std::max({ring_.bytes, least, std::bit_ceil(std::min(needed, most))});
+  if (position - ring_.grown_at >= turns_to_grow * bytes) bytes *= 2;
+  bytes = std::min(bytes, most);
+  if (bytes > ring_.bytes) ring_ = {bytes, position};
+  return ring_;
 }
 
 void Turns::take(const Vector& vector) {

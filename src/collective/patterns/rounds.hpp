@@ -8,7 +8,7 @@
 // power of two at a multiple of itself. Where each rank has a core the ring is twice as large as a second-level cache: so what a
 // rank stores to has left the caches of those who read it a turn ago, and need not be claimed back from them line by line (Zen 4,
 // 2 ranks, 128 KiB: 4 us instead of 15). Rounds that are large for the ring stay in the first few cells by turns, and those whose
-// lines are to change hands.
+// lines are to change hands. A communicator begins with a small ring, as not all have use for more.
 //
 // Where ranks do not know how much the others stage, each has as many rounds as it needs, in a part of the ring that all take for
 // the call. Rounds of one number then have nothing in common; when a rank leaves the call it has drained all of everybody.
@@ -51,7 +51,7 @@ class Rounds {
   // The same of rounds that are one rank's own, of vectors of `bytes` bytes. All ranks take the part, once for a call, and end
   // with drained_all().
   struct Part {
-    uint64_t first, begin;
+    uint64_t first, begin, grown_at;
   };
   static Part take_part(Team& team);
   static size_t most_in_part(const Team& team) { return std::min(team.staged->cell_bytes(), part_bytes(team) / 4); }
@@ -97,7 +97,7 @@ class Rounds {
   int kept_by(uint32_t i) { return team_.not_drained(tenant(i)); }
 
   // Rounds that a rank may have filled and not drained itself, where both happen as they come.
-  uint32_t most_ahead() const { return uint32_t(goes_ ? ring_ / room_ : staying) - 1; }
+  uint32_t most_ahead() const { return uint32_t(goes_ ? ring_.bytes / room_ : staying) - 1; }
 
   // Copies `part` of `vector`, which lies in round i, into this rank's cell.
   Status put(uint32_t i, const Range& part, const void* vector) {
@@ -181,7 +181,7 @@ class Rounds {
   uint64_t begin(uint32_t i) const { return begin_ + (i & turn_) * room_; }  // in bytes of the ring, counted on from turn to turn
 
   Place in_ring(uint64_t position) const {
-    position &= ring_ - 1;
+    position &= ring_.bytes - 1;
     return {uint32_t(position >> cell_shift_) + staying, position & cell_mask_};
   }
   uint64_t unit() const;  // a vector begins at a multiple of it
@@ -196,7 +196,8 @@ class Rounds {
   int cell_shift_;
   size_t cell_mask_;
   int pieces_;
-  uint64_t piece_, room_, ring_;
+  uint64_t piece_, room_;
+  Turns::Ring ring_;
   uint64_t first_ = 0, numbers_ = 0, begin_ = 0;
   uint64_t label_ = 0;          // the number of the first round, and what vector it is of; 0: others may have another one
   uint32_t turn_ = UINT32_MAX;  // after so many rounds and one a rank's own begin anew

@@ -13,6 +13,13 @@ namespace {
 // The first of two ranks gives rounds, the second reads them; both by turns in this thread.
 class Ring : public testing::Test {
  protected:
+  explicit Ring(size_t cell_bytes = 4096) : threads_(2, cells_of(cell_bytes)) {}
+
+  static TeamOptions cells_of(size_t bytes) {
+    TeamOptions options;
+    options.cell_bytes = bytes;
+    return options;
+  }
   void begin(size_t rounds, size_t round_bytes = 1024) {
     request_.count = rounds * round_bytes;
     round_bytes_ = round_bytes;
@@ -35,7 +42,22 @@ class Ring : public testing::Test {
     reader_->drained(i);
   }
 
-  TeamOfThreads threads_{2};
+  // Calls whose rounds have all sizes, large ones that stay among them, and a reader that is as far behind as it may.
+  void give_and_read_at_random(int calls) {
+    std::mt19937 random(3);
+    for (int call = 0; call < calls; ++call) {
+      const size_t round_bytes = size_t(1) << (random() % 13), odd = random() % 2 ? round_bytes : round_bytes * 3 / 4;
+      begin(1 + random() % 30, std::max<size_t>(odd, 1));
+      uint32_t given = 0;
+      for (uint32_t done = 0; done < giver_->count(); ++done) {
+        while (given < giver_->count() && giver_->kept_by(given) < 0) give(given++);
+        ASSERT_LT(done, given);
+        read(done);
+      }
+    }
+  }
+
+  TeamOfThreads threads_;
   Request request_;
   size_t round_bytes_ = 0;
   std::vector<char> bytes_;
@@ -67,19 +89,56 @@ TEST_F(Ring, HoldsWhatAPeerIsBehind) {
   EXPECT_EQ(giver_->kept_by(17), 1);
 }
 
-// Vectors whose rounds have all sizes, large ones that stay among them, and a reader that is as far behind as it may.
 TEST_F(Ring, OverwritesNothingThatIsStillRead) {
-  std::mt19937 random(3);
-  for (int call = 0; call < 1000; ++call) {
-    const size_t round_bytes = size_t(1) << (random() % 13), odd = random() % 2 ? round_bytes : round_bytes * 3 / 4;
-    begin(1 + random() % 30, std::max<size_t>(odd, 1));
-    uint32_t given = 0;
-    for (uint32_t done = 0; done < giver_->count(); ++done) {
-      while (given < giver_->count() && giver_->kept_by(given) < 0) give(given++);
-      ASSERT_LT(done, given);
-      read(done);
+  give_and_read_at_random(1000);
+}
+
+// Large cells, of which only as much is used as pays.
+class GrowingRing : public Ring {
+ protected:
+  GrowingRing() : Ring(64 << 10) {}
+
+  // Calls of a page each; the next one may be given before this one is read.
+  void go_on(int calls) {
+    for (int call = 0; call < calls; ++call) {
+      begin(1, 4096);
+      give(0);
+      read(0);
     }
   }
+};
+
+TEST_F(GrowingRing, TakesMoreMemoryTheMoreGoesRound) {
+  go_on(8 * 16);
+  EXPECT_EQ(used_.size(), 16u);
+  go_on(8 * 32);
+  EXPECT_EQ(used_.size(), 32u);
+  go_on(1000);
+  EXPECT_EQ(used_.size(), 64u);
+}
+
+TEST_F(GrowingRing, HasRoomForAWholeVectorAtOnce) {
+  go_on(3);
+  begin(32, 4096);
+  for (uint32_t i = 0; i < 32; ++i) give(i);
+  read(0);
+}
+
+TEST_F(GrowingRing, WaitsWhereItGrowsUntilWhatWasThereIsRead) {
+  go_on(16);
+  begin(1, 4096);
+  give(0);
+  request_.count = 32 * 4096;
+  Rounds behind(threads_.team(0), request_, 4096);
+  EXPECT_EQ(behind.kept_by(0), 1);
+  EXPECT_LT(giver_->kept_by(0), 0);  // what came before does not wait for that
+  read(0);
+  EXPECT_LT(behind.kept_by(0), 0);
+}
+
+TEST_F(GrowingRing, OverwritesNothingThatIsStillRead) {
+  give_and_read_at_random(1000);
+  EXPECT_GT(used_.size(), 64u);
 }
 
 // A call's rounds may be in the cells while the next one's come behind them.
