@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint64_t awake_part = 25;         // one in so many parts of a nap may go to MPI's progress
 constexpr uint64_t short_nap_ns = 100'000;  // where other signals count as well
+constexpr uint32_t first_offer = 64;        // looks, before the CPU is offered to a rank that may stand on it too, unbound
 constexpr uint64_t early_ns = 100'000;      // a wait of so long is worth a system call of who ends it
 
 // The half of the number that the futex compares.
@@ -27,6 +28,7 @@ Status Waiter::wait_long(const Wait& wait) {
   for (uint32_t i = 1; i <= policy_.spins; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, while_spinning, wait));
+    if (i >= first_offer && std::has_single_bit(i)) platform::yield();
     cpu_relax();
   }
   return offer_then_sleep(wait);
