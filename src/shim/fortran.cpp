@@ -3,8 +3,10 @@
 #include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.hpp"
+#include "shim/loaded.hpp"
 
 namespace stretto::shim {
 
@@ -22,31 +24,25 @@ AnyFunction find(uint32_t index, Form form) {
   for (const char* name : {symbol, symbol + 1}) {
     if (void* found = dlsym(RTLD_NEXT, name)) return reinterpret_cast<AnyFunction>(found);
   }
+  for (const char* name : {symbol, symbol + 1}) {
+    if (void* found = find_hidden(name)) return reinterpret_cast<AnyFunction>(found);
+  }
   return nullptr;
 }
 
+// Nobody knows which argument, if any, is to hold the error.
 void not_there() {
-  log_once(Level::error, "a Fortran MPI function was called that the MPI library of this process does not have");
+  log(Level::error, "a Fortran MPI function was called that no MPI library of this process has: ending it");
+  abort();
 }
 
-// Addresses of the variables that stand for MPI_IN_PLACE and MPI_BOTTOM. Open MPI defines each under four spellings,
-// since compilers differ; the program uses one of them.
+// The variables that stand for MPI_IN_PLACE and MPI_BOTTOM. Open MPI defines each under four spellings, since compilers differ;
+// the program uses one of them. Who comes to a Fortran function has loaded what MPI will know them by.
 struct Sentinels {
-  void* in_place[4];
-  void* bottom[4];
+  Variables in_place =
+      variables_named({"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"});
+  Variables bottom = variables_named({"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM"});
 };
-
-Sentinels find_sentinels() {
-  constexpr const char* in_place[] = {"mpi_fortran_in_place_", "mpi_fortran_in_place", "mpi_fortran_in_place__",
-                                      "MPI_FORTRAN_IN_PLACE"};
-  constexpr const char* bottom[] = {"mpi_fortran_bottom_", "mpi_fortran_bottom", "mpi_fortran_bottom__", "MPI_FORTRAN_BOTTOM"};
-  Sentinels found;
-  for (int i = 0; i < 4; ++i) {
-    found.in_place[i] = dlsym(RTLD_DEFAULT, in_place[i]);
-    found.bottom[i] = dlsym(RTLD_DEFAULT, bottom[i]);
-  }
-  return found;
-}
 
 }  // namespace
 
@@ -62,14 +58,10 @@ AnyFunction fortran_function(uint32_t index, Form form) {
 }
 
 void* fortran_buffer(Word address) {
-  static const Sentinels sentinels = find_sentinels();
+  static const Sentinels sentinels;
   void* buffer = as<void*>(address);
-  if (!buffer) return buffer;
-  for (int i = 0; i < 4; ++i) {
-    if (buffer == sentinels.in_place[i]) return MPI_IN_PLACE;
-    if (buffer == sentinels.bottom[i]) return MPI_BOTTOM;
-  }
-  return buffer;
+  if (contains(sentinels.in_place, buffer)) return MPI_IN_PLACE;
+  return contains(sentinels.bottom, buffer) ? MPI_BOTTOM : buffer;
 }
 
 }  // namespace stretto::shim

@@ -1,7 +1,6 @@
 // Words of Fortran calls: every argument is an address.
-#include <dlfcn.h>
-
 #include "shim/fortran.hpp"
+#include "shim/loaded.hpp"
 #include "shim/profile/words.hpp"
 
 namespace stretto::shim::profile {
@@ -38,10 +37,15 @@ Word value_of(char kind, Word address) {
   }
 }
 
-// What a variable of the MPI library that holds an address holds.
-const void* held_by(const char* symbol) {
-  const void* const* variable = static_cast<const void* const*>(dlsym(RTLD_DEFAULT, symbol));
-  return variable ? *variable : nullptr;
+// What means that no status is wanted: variables, and what variables of the MPI library hold.
+Variables find_ignored() {
+  Variables found =
+      variables_named({"MPIR_F08_MPI_STATUS_IGNORE_OBJ", "MPIR_F08_MPI_STATUSES_IGNORE_OBJ", "mpi_fortran_status_ignore_",
+                       "mpi_fortran_statuses_ignore_", "mpi_fortran_status_ignore", "mpi_fortran_statuses_ignore"});
+  for (const void* variable :
+       variables_named({"MPI_F_STATUS_IGNORE", "MPI_F_STATUSES_IGNORE", "MPI_F08_STATUS_IGNORE", "MPI_F08_STATUSES_IGNORE"}))
+    if (const void* held = *static_cast<const void* const*>(variable)) found.push_back(held);
+  return found;
 }
 
 }  // namespace
@@ -51,21 +55,8 @@ void words_from_fortran(const char* kinds, const Word* from, Word* to) {
 }
 
 bool fortran_ignores_status(const void* address) {
-  static const void* const known[] = {
-      held_by("MPI_F_STATUS_IGNORE"),
-      held_by("MPI_F_STATUSES_IGNORE"),
-      held_by("MPI_F08_STATUS_IGNORE"),
-      held_by("MPI_F08_STATUSES_IGNORE"),
-      dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_STATUS_IGNORE_OBJ"),
-      dlsym(RTLD_DEFAULT, "MPIR_F08_MPI_STATUSES_IGNORE_OBJ"),
-      dlsym(RTLD_DEFAULT, "mpi_fortran_status_ignore_"),
-      dlsym(RTLD_DEFAULT, "mpi_fortran_statuses_ignore_"),
-      dlsym(RTLD_DEFAULT, "mpi_fortran_status_ignore"),
-      dlsym(RTLD_DEFAULT, "mpi_fortran_statuses_ignore"),
-  };
-  for (const void* one : known)
-    if (one != nullptr && one == address) return true;
-  return false;
+  static const Variables ignored = find_ignored();
+  return contains(ignored, address);
 }
 
 }  // namespace stretto::shim::profile
