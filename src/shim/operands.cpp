@@ -194,6 +194,7 @@ int unpack(const Layout& layout, const void* from, size_t count, void* to) {
 
 void UserReduction::apply(void* self, const void* in, void* inout, size_t count) {
   auto* reduction = static_cast<UserReduction*>(self);
+  count *= reduction->together_;
   int code = reduction->layout_.dense ? reduction->apply_dense(in, inout, count) : reduction->apply_packed(in, inout, count);
   if (code != MPI_SUCCESS && reduction->error_ == MPI_SUCCESS) reduction->error_ = code;
 }
@@ -204,7 +205,8 @@ int UserReduction::apply_dense(const void* in, void* inout, size_t count) {
 
 bool UserReduction::prepare(size_t count) {
   if (layout_.dense) return true;
-  for (block_ = std::min(count, largest_block / std::max<size_t>(layout_.extent, 1) + 1); block_ > 0; block_ /= 2) {
+  const size_t enough = together_ > 1 ? together_ : largest_block / std::max<size_t>(layout_.extent, 1) + 1;
+  for (block_ = std::min(count * together_, enough); block_ > 0; block_ /= 2) {
     Extent extent;
     if (!extent_of(layout_, block_, &extent)) return false;
     size_t bytes = size_t(extent.highest - extent.lowest);

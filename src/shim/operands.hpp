@@ -55,7 +55,8 @@ int unpack(const Layout& layout, const void* from, size_t count, void* to);
 // A user-defined MPI_Op applied by MPI_Reduce_local, on packed elements when the datatype is not dense.
 class UserReduction {
  public:
-  UserReduction(const Layout& layout, MPI_Op op) : layout_(layout), op_(op) {}
+  // `together`: so many elements count as one of the collective's.
+  UserReduction(const Layout& layout, MPI_Op op, size_t together = 1) : layout_(layout), op_(op), together_(together) {}
   collective::UserOp callback() { return {&UserReduction::apply, this}; }
   int error() const { return error_; }  // the first error met, or MPI_SUCCESS
   // Takes the memory that apply() works in; before the collective starts, as there is no way back in its middle. False: there
@@ -70,6 +71,7 @@ class UserReduction {
 
   const Layout& layout_;
   MPI_Op op_;
+  const size_t together_;
   int error_ = MPI_SUCCESS;
   size_t block_ = 0;  // elements that left_ and right_ have room for
   Temporary left_, right_;

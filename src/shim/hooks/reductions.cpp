@@ -1,7 +1,9 @@
 // The hooks of Reduce, Allreduce, Scan and Exscan: a vector in, a vector out.
+#include "collective/board.hpp"
 #include "shim/hooks/operand.hpp"
 #include "shim/hooks/operation.hpp"
 #include "shim/nodes.hpp"
+#include "shim/process.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -24,10 +26,29 @@ bool run_predefined(const Entry& entry, const Reduction& r, const Layout& layout
   return run_staged(entry, job, request, call);
 }
 
+// A program's function may count on the vectors that MPI libraries give it: whole ones, but by long Allreduces of Open MPI.
+bool wants_whole_vectors(const Entry& entry, const Request& request) {
+  constexpr size_t whole_for_open_mpi = 8 << 10;
+  if (entry.communicator->spans_nodes()) return false;
+  return own_flavor() != Flavor::open_mpi || request.kind != Kind::allreduce || request.bytes() <= whole_for_open_mpi;
+}
+
+// One rank combines a whole vector of all ranks; MPI libraries do so in as many steps as the number of ranks has bits.
+bool has_too_many_ranks(const Entry& entry, const Request& request) {
+  constexpr int most_ranks = 8;
+  return entry.size() > most_ranks && request.bytes() > collective::slot_payload;
+}
+
 bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Request request, Call& call) {
   if (engine::Operation::current())
     return decline(call, Reason::unsupported_op);  // a program's function wants a stack of its own
-  UserReduction user(layout, r.host.op);
+  const bool whole = wants_whole_vectors(entry, request);
+  if (whole && has_too_many_ranks(entry, request)) return decline(call, Reason::unsupported_op);
+  UserReduction user(layout, r.host.op, whole ? request.count : 1);
+  if (whole) {
+    request.element = request.bytes();
+    request.count = 1;
+  }
   request.user = user.callback();
   Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};
   if (!job.in.usable() || !job.out.usable()) return run_staged(entry, job, request, call);
