@@ -57,13 +57,14 @@ struct alignas(cache_line) ArrivalTimes {
 };
 
 struct RankBoard {
-  alignas(cache_line) Signal done;     // exchanges that this rank has finished reading
-  alignas(cache_line) Signal filled;   // rounds whose cell this rank has filled
-  std::atomic<uint64_t> filled_of{0};  // in the same line: the vector that the newest belongs to (patterns/rounds.hpp)
-  alignas(cache_line) Signal reduced;  // rounds whose slice this rank has reduced
-  alignas(cache_line) Signal drained;  // rounds that this rank has finished reading
-  alignas(cache_line) Signal partial;  // rounds whose slice this rank has reduced over its domain
-  alignas(cache_line) Signal spread;   // rounds of which this rank has brought results into its domain
+  alignas(cache_line) Signal done;    // exchanges that this rank has finished reading
+  alignas(cache_line) Signal filled;  // rounds whose cell this rank has filled
+  static constexpr uint32_t vectors = 4;
+  std::atomic<uint64_t> filled_of[vectors]{};  // in the same line: what the newest of its vectors are (patterns/rounds.hpp)
+  alignas(cache_line) Signal reduced;          // rounds whose slice this rank has reduced
+  alignas(cache_line) Signal drained;          // rounds that this rank has finished reading
+  alignas(cache_line) Signal partial;          // rounds whose slice this rank has reduced over its domain
+  alignas(cache_line) Signal spread;           // rounds of which this rank has brought results into its domain
   // Collectives over nodes that this rank has come to, of those that look for it.
   alignas(cache_line) std::atomic<uint64_t> came{0};
   std::atomic<uint64_t> stuck_in{0}, stuck_with{0};  // the newest call in which it waited for long (engine/communicator.cpp)

@@ -47,13 +47,13 @@ class Turns {
   uint64_t next(uint64_t room) const;
   void take(const Vector& vector);
 
-  // The ring in which the next vector goes, of which it needs so many bytes and there are `most`: no larger than pays, as memory
+  // The ring in which the next vector goes, of which it needs so many bytes and there are `whole`: no larger than pays, as memory
   // that is touched for the first time costs as much as some ten rounds in lines that others hold. What went in a smaller one,
   // before `grown_at`, is overwritten in any place of this.
   struct Ring {
     uint64_t bytes = 0, grown_at = 0;
   };
-  Ring ring(uint64_t needed, uint64_t most);
+  Ring ring(uint64_t needed, uint64_t whole);
 
   // The newest round that begins before `position`; of what is long past, possibly a newer one. Positions only grow.
   uint64_t newest_before(uint64_t position);
@@ -112,6 +112,7 @@ class Team {
   uint64_t meetings = 0;
   uint64_t rounds = 0;
   Turns turns;
+  uint32_t vectors = 0;         // that were labelled
   uint64_t rounds_stayed = 0;   // the newest that did not
   uint64_t rounds_swapped = 0;  // the newest whose lines have changed hands by swapping (patterns/shipment_pair.cpp)
   uint64_t swapped = 0;         // how many have

@@ -121,6 +121,7 @@ Status Communicator::execute_started_across(Operation& operation, const Request&
 
 Status Communicator::execute_across(const Request& request, int row) {
   Status status = collective::cluster_algorithms[row - collective::algorithm_count].run(across_->cluster(), request);
+  if (status.code == Code::disagreed) across_->abandon(collective::Board::by_disagreement);
   if (!status.ok()) reason_ = Reason::peer_lost;
   return status;
 }

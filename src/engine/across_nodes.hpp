@@ -28,6 +28,7 @@ class AcrossNodes {
   // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
   size_t prepare_node();
   void leave() { node_->leave(); }
+  void abandon(uint32_t why) { node_->abandon(why); }
 
   // What happens between them is a nonblocking collective's, which waits by `suspension`; null: in its thread.
   void begin_started(collective::Suspension* suspension) {

@@ -15,6 +15,38 @@ static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
   (void)type;
 }
 
+// Pairs with gaps between them.
+struct pair {
+  int value, gap;
+};
+static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
+  const struct pair* left = in;
+  struct pair* right = inout;
+  for (int i = 0; i < *count; ++i) right[i].value += left[i].value;
+  (void)type;
+}
+
+static int wrong_with_gaps(int rank, int ranks) {
+  enum { count = 500 };
+  static struct pair in[count], out[count];
+  MPI_Datatype type;
+  MPI_Op op;
+  int wrong = 0;
+  MPI_Type_create_resized(MPI_INT, 0, sizeof(struct pair), &type);
+  MPI_Type_commit(&type);
+  MPI_Op_create(add_pairs, 1, &op);
+  for (int i = 0; i < count; ++i) {
+    in[i] = (struct pair){rank + i, -1};
+    out[i] = (struct pair){-7, -7};
+  }
+  MPI_Allreduce(in, out, count, type, op, MPI_COMM_WORLD);
+  for (int i = 0; i < count; ++i) wrong += out[i].value != ranks * (ranks - 1) / 2 + ranks * i || out[i].gap != -7;
+  if (wrong) printf("rank %d: wrong: %d numbers between gaps\n", rank, wrong);
+  MPI_Op_free(&op);
+  MPI_Type_free(&type);
+  return wrong;
+}
+
 int main(int argc, char** argv) {
   static const char* const names[] = {"Allreduce", "Reduce", "Scan", "Exscan"};
   MPI_Init(&argc, &argv);
@@ -41,6 +73,7 @@ int main(int argc, char** argv) {
         ++wrong;
       }
     }
+  wrong += wrong_with_gaps(rank, ranks);
   printf("rank %d: %s\n", rank, wrong ? "wrong" : "right");
   free(in);
   free(out);

@@ -39,7 +39,9 @@ class DomainReduction {
 
   char* output(const Range& range) const { return static_cast<char*>(request_.output) + rounds_.at(range); }
   Status wait(Signal RankBoard::* signal, int rank, uint32_t i) {
-    return rank == team_.rank ? Status::good() : team_.waiter.until(team_.board(rank).*signal, rounds_.number(i), rank);
+    if (rank == team_.rank) return Status::good();
+    STRETTO_TRY(team_.waiter.until(team_.board(rank).*signal, rounds_.number(i), rank));
+    return i == 0 ? rounds_.compare(rank) : Status::good();
   }
 
   // What the neighbours reduce: all but the own pieces.

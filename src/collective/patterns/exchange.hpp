@@ -26,8 +26,12 @@ inline void offer_payload(const Slot& slot, size_t bytes) {
 // What a payload is: of a collective in which all give as many bytes, which; 0: of anything else. Ranks that make other calls, or
 // with other sizes, find it out by that.
 inline uint32_t note_of(const Request& request) {
-  return uint32_t(request.bytes()) << 8 | uint32_t(request.kind) << 1 | 1;
+  constexpr uint32_t exact = 1 << 24, hashed = 1 << 23;
+  const uint64_t bytes = request.bytes();
+  const uint32_t size = bytes < exact ? uint32_t(bytes) : hashed | uint32_t(bytes * 0x9e3779b97f4a7c15u >> 41);
+  return size << 8 | uint32_t(request.kind) << 1 | 1;
 }
+// Of what a slot holds.
 inline size_t bytes_of_note(uint32_t note) {
   return note >> 8;
 }

@@ -176,7 +176,9 @@ Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
   Handover handover(team, kind, giver, own, team.store_of(own.bytes));
   STRETTO_TRY(handover.begin());
   STRETTO_TRY(handover.agree());
-  return handover.move();
+  STRETTO_TRY(handover.move());
+  const bool fits = own.data == nullptr || handover.given_bytes() <= own.bytes;
+  return fits ? Status::good() : truncated("a message is longer than the room for it", giver);
 }
 
 Status Handover::move() {

@@ -61,6 +61,7 @@ inline Status meet(Team& team) {
   const uint64_t number = ++team.tickets;
   const uint64_t drawn = team.presence->tickets.value.fetch_add(1, std::memory_order_acq_rel) + 1;
   if (drawn != number * uint64_t(team.size)) return team.waiter.until(met, number, any_rank);
+  met.note = 0;
   team.waiter.announce(met, number);
   return Status::good();
 }

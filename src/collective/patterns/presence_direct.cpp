@@ -35,7 +35,9 @@ class DirectPresence {
       if (pass()) continue;
       epoch_.tell_ended();
       if (epoch_.all_here()) break;
-      STRETTO_TRY(epoch_.next_arrival());
+      const Status arrived = epoch_.next_arrival();
+      if (arrived.code == Code::disagreed) leave_alone();
+      STRETTO_TRY(arrived);
       look();
     }
     STRETTO_TRY(epoch_.until_complete());
@@ -83,6 +85,16 @@ class DirectPresence {
     for (; examined_ < epoch_.level(); ++examined_)
       if (!reachable(epoch_.arrived(examined_))) unreachable_ = true;
     if (unreachable_) epoch_.stop_all();
+  }
+
+  // Nobody begins any more to work on what this rank may leave then; who is at work ends with a slice, or has died.
+  void leave_alone() {
+    constexpr int most_tries = 10'000;
+    epoch_.stop_all();
+    for (uint32_t i = 0; i < epoch_.slices(); ++i) {
+      const auto is_free = [&] { return epoch_.state(i).owner == 0; };
+      for (int tries = 0; !team_.waiter.linger(is_free) && tries < most_tries;) ++tries;
+    }
   }
 
   // Works on all slices that are free, beginning with those that would be this rank's if all had come together.

@@ -35,6 +35,7 @@ Rounds::Rounds(Team& team, const Request& request, size_t per_round, int pieces,
   numbers_ = count_;
   team.rounds += count_;
   if (count_ == 0) return;
+  vector_ = ++team.vectors;
   label_ = first_ << 32 | note_of(request);
   if (goes_) {
     ring_ = team.turns.ring(std::max<uint64_t>(at_least, count_) * room_, most);
@@ -133,12 +134,12 @@ uint64_t Turns::next(uint64_t room) const {
   return taken_ == 0 ? 0 : (last.begin + last.rounds * last.room + room - 1) & -room;
 }
 
-Turns::Ring Turns::ring(uint64_t needed, uint64_t most) {
+Turns::Ring Turns::ring(uint64_t needed, uint64_t whole) {
   constexpr uint64_t least = 64 << 10, turns_to_grow = 8;
   const uint64_t position = next(1);
-  uint64_t bytes = std::max({ring_.bytes, least, std::bit_ceil(std::min(needed, most))});
+  uint64_t bytes = std::max({ring_.bytes, least, std::bit_ceil(std::min(needed, whole))});
   if (position - ring_.grown_at >= turns_to_grow * bytes) bytes *= 2;
-  bytes = std::min(bytes, most);
+  bytes = std::min(bytes, whole);
   if (bytes > ring_.bytes) ring_ = {bytes, position};
   return ring_;
 }

@@ -132,7 +132,7 @@ class Rounds {
   }
 
   void filled(uint32_t i) {
-    if (i == 0) team_.mine().filled_of.store(label_, std::memory_order_relaxed);
+    if (i == 0) label_at(team_.rank).store(label_, std::memory_order_relaxed);
     team_.waiter.announce(team_.mine().filled, number(i));
   }
   void reduced(uint32_t i) { team_.waiter.announce(team_.mine().reduced, number(i)); }
@@ -150,6 +150,12 @@ class Rounds {
     STRETTO_TRY(team_.waiter.until(filled_by(r), number(i), r));
     team_.seen_drained(r, number(i) - lag);
     return i == 0 ? compare(r) : Status::good();
+  }
+  // That rank r, which has filled round 0, lays the same vector; unless it is several ahead.
+  Status compare(int r) const {
+    const uint64_t theirs = label_at(r).load(std::memory_order_relaxed);
+    if (label_ == 0 || theirs == label_ || uint32_t(theirs >> 32) != uint32_t(label_ >> 32)) return Status::good();
+    return calls_differ(r);
   }
   bool is_filled(int r, uint32_t i) { return reached(filled_by(r).value.load(std::memory_order_acquire), number(i)); }
   Signal& filled_by(int r) { return team_.board(r).filled; }
@@ -171,12 +177,7 @@ class Rounds {
   // What both kinds have in common; no room is larger than `most`.
   Rounds(Team& team, size_t element, size_t total, size_t per_round, int pieces, size_t most);
 
-  // That rank r, which has filled round 0, lays the same vector; where it has not gone on to another one since.
-  Status compare(int r) const {
-    const uint64_t theirs = team_.board(r).filled_of.load(std::memory_order_relaxed);
-    if (label_ == 0 || theirs == label_ || uint32_t(theirs >> 32) != uint32_t(label_ >> 32)) return Status::good();
-    return calls_differ(r);
-  }
+  std::atomic<uint64_t>& label_at(int r) const { return team_.board(r).filled_of[vector_ % RankBoard::vectors]; }
 
   uint64_t begin(uint32_t i) const { return begin_ + (i & turn_) * room_; }  // in bytes of the ring, counted on from turn to turn
 
@@ -199,6 +200,7 @@ class Rounds {
   uint64_t piece_, room_;
   Turns::Ring ring_;
   uint64_t first_ = 0, numbers_ = 0, begin_ = 0;
+  uint32_t vector_ = 0;         // counted
   uint64_t label_ = 0;          // the number of the first round, and what vector it is of; 0: others may have another one
   uint32_t turn_ = UINT32_MAX;  // after so many rounds and one a rank's own begin anew
   uint64_t stayed_before_ = 0;  // the newest round that stayed

@@ -50,7 +50,8 @@ bool run_user(const Entry& entry, const Reduction& r, const Layout& layout, Requ
     request.count = 1;
   }
   request.user = user.callback();
-  Job job{{r.send, request.count, &layout}, {r.receive, request.count, r.receives ? &layout : nullptr}, &user, r.comm};
+  const auto count = size_t(r.count);
+  Job job{{r.send, count, &layout}, {r.receive, count, r.receives ? &layout : nullptr}, &user, r.comm};
   if (!job.in.usable() || !job.out.usable()) return run_staged(entry, job, request, call);
   request.input = r.send;
   request.output = r.receives ? r.receive : nullptr;

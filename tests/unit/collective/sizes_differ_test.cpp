@@ -2,6 +2,7 @@
 // has a result that others have no part in.
 #include <algorithm>
 #include <atomic>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,26 +12,29 @@ namespace stretto::collective {
 namespace {
 
 struct Case {
-  const Algorithm* row;
   int ranks;
   int other;  // the rank that gives another size
   size_t count, its_count;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
-  *out << name(c.row->kind) << ' ' << c.row->name << ", " << c.ranks << " ranks, " << c.its_count << " at " << c.other
-       << " among " << c.count;
+std::vector<Case> cases(size_t max_bytes) {
+  std::vector<Case> all;
+  for (int ranks : {2, 4})
+    for (int other : {0, ranks - 1})
+      for (size_t count : {200, 5000})
+        for (size_t its_count : {count / 2, count + count / 2, count * 8})
+          if (4 * std::max(count, its_count) <= max_bytes) all.push_back({ranks, other, count, its_count});
+  return all;
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> all;
+bool is_prefix(Kind kind) {
+  return kind == Kind::scan || kind == Kind::exscan;
+}
+
+std::vector<const Algorithm*> rows() {
+  std::vector<const Algorithm*> all;
   for (const Algorithm& row : algorithms)
-    if (row.kind == Kind::reduce || row.kind == Kind::allreduce || row.kind == Kind::scan)
-      for (int ranks : {2, 4})
-        for (int other : {0, ranks - 1})
-          for (size_t count : {200, 5000})
-            for (size_t its_count : {count / 2, count + count / 2, count * 8})
-              if (4 * std::max(count, its_count) <= row.max_bytes) all.push_back({&row, ranks, other, count, its_count});
+    if (row.kind == Kind::reduce || row.kind == Kind::allreduce || is_prefix(row.kind)) all.push_back(&row);
   return all;
 }
 
@@ -40,45 +44,75 @@ struct Ended {
   static bool alive(void* self, int /*rank*/) { return !static_cast<Ended*>(self)->one; }
 };
 
-class SizesDiffer : public testing::TestWithParam<Case> {};
-
-TEST_P(SizesDiffer, IsNoticed) {
-  const Case& c = GetParam();
-  Ended ended;
+TeamOptions options_for(const Algorithm& row, int ranks, Ended& ended) {
   TeamOptions options;
   options.hooks.alive = Ended::alive;
   options.hooks.context = &ended;
-  if (std::strcmp(c.row->name, "levels") == 0) options.domains.assign(size_t(c.ranks), 0), options.domains.back() = 1;
-  TeamOfThreads threads(c.ranks, options);
+  const bool by_domain = std::strcmp(row.name, "levels") == 0 || std::strcmp(row.name, "domains") == 0;
+  for (int r = 0; by_domain && r < ranks; ++r) options.domains.push_back(2 * r / ranks);
+  return options;
+}
+
+// Whether rank r has a result in which the other rank's contribution counts, or should.
+bool depends(const Algorithm& row, const Case& c, int r) {
+  if (row.kind == Kind::reduce) return r == 0;
+  if (!is_prefix(row.kind)) return true;
+  return r > 0 && r >= c.other;
+}
+
+void expect_noticed(const Algorithm& row, const Case& c) {
+  Ended ended;
+  TeamOfThreads threads(c.ranks, options_for(row, c.ranks, ended));
   std::atomic<int> noticed{0};
   threads.run([&](Team& team) {
     const size_t count = team.rank == c.other ? c.its_count : c.count, room = std::max(c.count, c.its_count);
     constexpr int32_t untouched = -1;
     std::vector<int32_t> in(count, 1), out(room, untouched);
     Request request;
-    request.kind = c.row->kind;
+    request.kind = row.kind;
     request.type = kernels::Type::i32;
     request.element = 4;
     request.count = count;
     request.input = in.data();
     request.output = request.kind == Kind::reduce && team.rank != 0 ? nullptr : out.data();
-    const Status status = c.row->run(team, request);
+    const Status status = row.run(team, request);
     if (status.code == Code::truncated || status.code == Code::disagreed) ++noticed;
     if (!status.ok()) ended.one = true;
-    const bool beyond = std::any_of(out.begin() + ptrdiff_t(count), out.end(), [](int32_t v) { return v != untouched; });
-    if (beyond) return invalid("stored behind the output", team.rank);
-    const bool leaves_alone =
-        request.output == nullptr || (request.kind == Kind::scan && (team.rank == 0 || team.rank < c.other));
-    return status.ok() && !leaves_alone ? invalid("not noticed by a rank that has a result", team.rank) : Status::good();
+    if (std::any_of(out.begin() + ptrdiff_t(count), out.end(), [](int32_t v) { return v != untouched; }))
+      return invalid("stored behind the output", team.rank);
+    return status.ok() && depends(row, c, team.rank) ? invalid("not noticed by a rank that has a result", team.rank)
+                                                     : Status::good();
   });
   EXPECT_GT(noticed, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, SizesDiffer, testing::ValuesIn(cases()), [](const auto& info) {
-  const Case& c = info.param;
-  return std::string(name(c.row->kind)) + '_' + c.row->name + '_' + std::to_string(c.ranks) + '_' + std::to_string(c.other) +
-         '_' + std::to_string(c.count) + '_' + std::to_string(c.its_count);
-});
+class SizesDiffer : public testing::TestWithParam<const Algorithm*> {};
+
+TEST_P(SizesDiffer, IsNoticed) {
+  const Algorithm& row = *GetParam();
+  const bool takes_short_ones = std::strcmp(row.name, "handover") == 0;  // it moves a message between two ranks
+  for (const Case& c : cases(row.max_bytes)) {
+    if (takes_short_ones && c.ranks == 2 && (c.other == 0) == (c.its_count < c.count)) continue;
+    SCOPED_TRACE(std::to_string(c.its_count) + " at rank " + std::to_string(c.other) + " of " + std::to_string(c.ranks) +
+                 " among " + std::to_string(c.count));
+    expect_noticed(row, c);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, SizesDiffer, testing::ValuesIn(rows()),
+                         [](const auto& case_of) { return std::string(name(case_of.param->kind)) + "_" + case_of.param->name; });
+
+TEST(Sizes, LongOnesHaveNotesOfTheirOwn) {
+  std::set<uint32_t> notes;
+  Request request;
+  request.kind = Kind::allreduce;
+  for (size_t mib = 1; mib <= 1 << 16; mib *= 2)
+    for (size_t more : {0, 8}) {
+      request.count = (mib << 20) + more;
+      notes.insert(note_of(request));
+    }
+  EXPECT_EQ(notes.size(), 2u * 17);
+}
 
 Way row(Kind kind, const char* wanted) {
   for (const Algorithm& a : algorithms)
@@ -86,11 +120,10 @@ Way row(Kind kind, const char* wanted) {
   return nullptr;
 }
 
-constexpr int ranks = 4;
-
 TEST(Sizes, DirectReductionsOfDifferentSizesAreTruncatedForAll) {
   for (Kind kind : {Kind::reduce, Kind::allreduce, Kind::scan}) {
     const Way run = row(kind, "direct");
+    constexpr int ranks = 4;
     TeamOfThreads threads(ranks);
     for (int longer : {0, ranks - 1})
       threads.run([&](Team& team) {
@@ -108,10 +141,38 @@ TEST(Sizes, DirectReductionsOfDifferentSizesAreTruncatedForAll) {
   }
 }
 
+// Who gives to a reduction does not wait for its root, which compares all the same.
+TEST(Sizes, OfCallsThatOthersHaveLeftDiffer) {
+  TeamOfThreads threads(2);
+  std::atomic<bool> given{false};
+  threads.run([&](Team& team) {
+    const Way run = row(Kind::reduce, "gather");
+    std::vector<int32_t> in(300, 1), out(300);
+    const auto reduce = [&](size_t count) {
+      Request request;
+      request.kind = Kind::reduce;
+      request.type = kernels::Type::i32;
+      request.element = 4;
+      request.count = count;
+      request.input = in.data();
+      request.output = team.rank == 0 ? out.data() : nullptr;
+      return run(team, request);
+    };
+    if (team.rank == 1) {
+      for (size_t count : {200, 300, 200}) STRETTO_TRY(reduce(count));
+      given = true;
+      return Status::good();
+    }
+    while (!given) std::this_thread::yield();
+    STRETTO_TRY(reduce(200));
+    return reduce(200).code == Code::disagreed ? Status::good() : invalid("not noticed");
+  });
+}
+
 // The last rank's room differs from the message.
-void broadcast(Way run, const TeamOptions& options, size_t message, size_t room) {
+void broadcast(Way run, const TeamOptions& options, size_t message, size_t room, int ranks = 4) {
   TeamOfThreads threads(ranks, options);
-  constexpr int root = 1;
+  const int root = ranks == 2 ? 0 : 1;
   for (int again = 0; again < 3; ++again)
     threads.run([&](Team& team) {
       const size_t own = team.rank == ranks - 1 ? room : message, held = std::min(own, message);
@@ -144,6 +205,8 @@ TEST(Sizes, BroadcastsTakeShorterMessagesAndRefuseLongerOnes) {
     for (const TeamOptions& options : {TeamOptions{}, by_copies}) {
       broadcast(row(Kind::bcast, name), options, 20000, 70000);
       broadcast(row(Kind::bcast, name), options, 70000, 20000);
+      broadcast(row(Kind::bcast, "handover"), options, 20000, 70000, 2);
+      broadcast(row(Kind::bcast, "handover"), options, 70000, 20000, 2);
     }
 }
 
