@@ -29,7 +29,8 @@ class PaperLarge {
     if (mine > 0) STRETTO_TRY(epoch_.beyond(uint32_t(mine) - 1, 0, epoch_.arrived(mine - 1)));
     const bool good = room_ && (mine == 0 || (epoch_.state(uint32_t(mine) - 1).level == passed_on && add_to(mine - 1)));
     epoch_.post(uint32_t(mine), good ? passed_on : broken);
-    STRETTO_TRY(arrived(last));
+    const Status all = arrived(last);
+    if (!all.ok()) return leave_alone(mine + 1), all;
     STRETTO_TRY(epoch_.beyond(uint32_t(last), 0, epoch_.arrived(last)));
     if (epoch_.state(uint32_t(last)).level == broken) return slice_reduce(team_, request_, consumers_);
     return distribute(epoch_.arrived(last));
@@ -47,6 +48,13 @@ class PaperLarge {
 
   transport::Window window(const void* buffer) const {
     return room_ && team_.direct != nullptr ? team_.direct->window(buffer) : transport::Window{};
+  }
+
+  // Whoever reads what this rank may leave then comes to its end first, or has died.
+  void leave_alone(int ticket) {
+    constexpr int most_tries = 10'000;
+    const auto has_read = [&] { return epoch_.level() <= ticket || epoch_.state(uint32_t(ticket)).level != 0; };
+    for (int tries = 0; !team_.waiter.linger(has_read) && tries < most_tries;) ++tries;
   }
 
   // Waits until the rank of that ticket has come.
