@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { most = 100000 };
+enum { most = 32000 };
 static int expected, pieces;
 
 static void add(void* in, void* inout, int* count, MPI_Datatype* type) {

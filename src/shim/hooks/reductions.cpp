@@ -26,10 +26,11 @@ bool run_predefined(const Entry& entry, const Reduction& r, const Layout& layout
   return run_staged(entry, job, request, call);
 }
 
-// A program's function may count on the vectors that MPI libraries give it: whole ones, but by long Allreduces of Open MPI.
+// A program's function may count on the vectors that MPI libraries give it: whole ones, but by long Allreduces of Open MPI. One
+// that is longer than a cell is too long to be one value.
 bool wants_whole_vectors(const Entry& entry, const Request& request) {
-  constexpr size_t whole_for_open_mpi = 8 << 10;
-  if (entry.communicator->spans_nodes()) return false;
+  constexpr size_t whole = 256 << 10, whole_for_open_mpi = 8 << 10;
+  if (entry.communicator->spans_nodes() || request.bytes() > whole) return false;
   return own_flavor() != Flavor::open_mpi || request.kind != Kind::allreduce || request.bytes() <= whole_for_open_mpi;
 }
 

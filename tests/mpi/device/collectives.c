@@ -241,7 +241,7 @@ static void make_shapes(void) {
 }
 
 static void everything(void) {
-  static const int counts[] = {1, 3, 60, 3000, 60000}; /* the last as much as a user's operation gets whole */
+  static const int counts[] = {1, 3, 60, 3000, 70000};
   for (int k = 0; k < 5; ++k)
     for (int mixture = 0; mixture < 5; ++mixture)
       for (int s = 0; s < 3; ++s) {
