@@ -128,6 +128,13 @@ class Waiter {
     return true;
   }
 
+  // Stays until ready() is true, which a peer that lives soon brings about, also where the call has ended for others.
+  template <class Ready>
+  void stay(const Ready& ready) const {
+    constexpr uint64_t longest_ns = 400'000'000;
+    for (const uint64_t begin = now_ns(); !ready() && now_ns() - begin < longest_ns;) rest();
+  }
+
   // Advances a number that several ranks advance.
   void add(Signal& signal, uint64_t more) const {
     signal.value.fetch_add(more, std::memory_order_seq_cst);

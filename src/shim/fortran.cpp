@@ -58,7 +58,7 @@ AnyFunction fortran_function(uint32_t index, Form form) {
 }
 
 void* fortran_buffer(Word address) {
-  static const Sentinels sentinels;
+  static const Sentinels& sentinels = *new Sentinels;  // in use by what runs at the exit, too
   void* buffer = as<void*>(address);
   if (contains(sentinels.in_place, buffer)) return MPI_IN_PLACE;
   return contains(sentinels.bottom, buffer) ? MPI_BOTTOM : buffer;

@@ -52,9 +52,7 @@ class PaperLarge {
 
   // Whoever reads what this rank may leave then comes to its end first, or has died.
   void leave_alone(int ticket) {
-    constexpr int most_tries = 10'000;
-    const auto has_read = [&] { return epoch_.level() <= ticket || epoch_.state(uint32_t(ticket)).level != 0; };
-    for (int tries = 0; !team_.waiter.linger(has_read) && tries < most_tries;) ++tries;
+    if (epoch_.level() > ticket) team_.waiter.stay([&] { return epoch_.state(uint32_t(ticket)).level != 0; });
   }
 
   // Waits until the rank of that ticket has come.

@@ -89,12 +89,8 @@ class DirectPresence {
 
   // Nobody begins any more to work on what this rank may leave then; who is at work ends with a slice, or has died.
   void leave_alone() {
-    constexpr int most_tries = 10'000;
     epoch_.stop_all();
-    for (uint32_t i = 0; i < epoch_.slices(); ++i) {
-      const auto is_free = [&] { return epoch_.state(i).owner == 0; };
-      for (int tries = 0; !team_.waiter.linger(is_free) && tries < most_tries;) ++tries;
-    }
+    for (uint32_t i = 0; i < epoch_.slices(); ++i) team_.waiter.stay([&] { return epoch_.state(i).owner == 0; });
   }
 
   // Works on all slices that are free, beginning with those that would be this rank's if all had come together.

@@ -55,7 +55,7 @@ void words_from_fortran(const char* kinds, const Word* from, Word* to) {
 }
 
 bool fortran_ignores_status(const void* address) {
-  static const Variables ignored = find_ignored();
+  static const Variables& ignored = *new Variables(find_ignored());  // in use by what runs at the exit, too
   return contains(ignored, address);
 }
 
