@@ -44,6 +44,7 @@ LIBRARIES: dict[str, LibraryFacts] = {
     "ompi": {"large": False, "since": "5.0", "fortran": "ompi"},
     "ompi4": {"large": False, "since": "3.1", "fortran": "ompi"},
     "mpich": {"large": True, "since": "5.0", "fortran": "mpich"},
+    "mpich3": {"large": False, "since": "3.1", "fortran": "mpich"},
     "abi": {"large": True, "since": "5.0", "fortran": ""},
 }
 # Open MPI: mpif.h and `use mpi` call mpi_x_, mpi_f08 calls mpi_x_f08_. MPICH: mpi_f08 does so where there is no choice buffer.

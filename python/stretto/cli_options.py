@@ -29,6 +29,7 @@ class Abi(str, Enum):
     ompi = "ompi"
     ompi4 = "ompi4"
     mpich = "mpich"
+    mpich3 = "mpich3"
     abi = "abi"
 
 

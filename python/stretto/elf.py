@@ -1,4 +1,4 @@
-"""Which shared libraries an ELF file asks for: enough to see which MPI a program is linked with."""
+"""What an ELF file asks for and names: enough to see which MPI a program is linked with, and how old an MPI library is."""
 
 from __future__ import annotations
 
@@ -13,11 +13,22 @@ _MOST = 1 << 24  # bytes of a table that is read; more is taken for damage
 
 def needed(path: Path) -> list[str]:
     """DT_NEEDED of a 64-bit little-endian ELF file; empty for anything else, static programs and damaged files included."""
+    tags, names = _dynamic(path)
+    return [_name(names, value) for tag, value in tags if tag == _DT_NEEDED and value < len(names)]
+
+
+def mentions(path: Path, symbol: str) -> bool:
+    """Whether such a file names a symbol, or one that ends so (names share their ends); false where it cannot be read."""
+    return f"{symbol}\0".encode() in _dynamic(path)[1]
+
+
+def _dynamic(path: Path) -> tuple[list[tuple[int, int]], bytes]:
+    """The dynamic section's (tag, value), and the names that it and the symbols use; both empty for anything else."""
     try:
         with path.open("rb") as file:
-            return _needed(file)
+            return _read_dynamic(file)
     except (OSError, struct.error, ValueError, OverflowError):
-        return []
+        return [], b""
 
 
 def _at(file: BinaryIO, offset: int, size: int) -> bytes:
@@ -27,28 +38,27 @@ def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     return file.read(size)
 
 
-def _needed(file: BinaryIO) -> list[str]:
+def _read_dynamic(file: BinaryIO) -> tuple[list[tuple[int, int]], bytes]:
     ident = _at(file, 0, 64)
     if ident[:6] != b"\x7fELF\x02\x01":
-        return []
+        return [], b""
     (table,) = struct.unpack_from("<Q", ident, 32)
     entry_size, entries = struct.unpack_from("<HH", ident, 54)
     if entry_size != 56:
-        return []
+        return [], b""
     # Of each program header: type, (flags), offset, address, (physical address), size in the file.
     headers = [row[0:1] + row[2:4] + row[5:6] for row in struct.iter_unpack("<IIQQQQQQ", _at(file, table, 56 * entries))]
     dynamic = next((_at(file, offset, size) for kind, offset, _, size in headers if kind == _PT_DYNAMIC), b"")
     tags = list(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
     values = dict(tags)
     if _DT_STRTAB not in values:
-        return []
+        return [], b""
     address = values[_DT_STRTAB]
     for kind, offset, start, size in headers:
         if kind == _PT_LOAD and start <= address < start + size:
-            names = _at(file, offset + address - start, values.get(_DT_STRSZ, 0))
-            return [_name(names, value) for tag, value in tags if tag == _DT_NEEDED]
-    return []
+            return tags, _at(file, offset + address - start, values.get(_DT_STRSZ, 0))
+    return [], b""
 
 
 def _name(table: bytes, at: int) -> str:
-    return table[at : table.index(b"\0", at)].decode("utf-8", "replace")
+    return table[at:].partition(b"\0")[0].decode("utf-8", "replace")

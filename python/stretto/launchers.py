@@ -6,10 +6,11 @@ import os
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from stretto import programs
 from stretto.errors import StrettoError
 
 
@@ -25,11 +26,12 @@ class Style(Enum):
 class Launcher:
     path: Path
     style: Style
-    abi: str  # "ompi", "ompi4", "mpich"; "" where the launcher does not tell (Slurm)
+    abi: str  # "ompi", "ompi4", "mpich", "mpich3"; "" where the launcher does not tell (Slurm)
     version: str  # as far as it is known without asking, or as it says itself
 
 
 KNOWN_NAMES = ("mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun", "prterun", "srun")
+MPICH_SONAMES = ("libmpi.so.12", "libmpich.so.12")
 _VERSION_SECONDS = 10.0
 
 
@@ -44,7 +46,9 @@ def locate(word: str) -> Path:
 def identify(word: str) -> Launcher:
     """The launcher behind `word`: by its resolved name, by the files beside it, and last by what --version says."""
     path = locate(word)
-    return _by_name(path) or _by_neighbours(path) or _by_version(path)
+    launcher = _by_name(path) or _by_neighbours(path) or _by_version(path)
+    library = programs.library_beside(path, MPICH_SONAMES) if launcher.style is Style.HYDRA else None
+    return replace(launcher, abi=programs.abi_of_library(library)) if library else launcher
 
 
 def _names(path: Path) -> list[str]:

@@ -15,7 +15,8 @@ from stretto.errors import StrettoError
 LIBRARIES = {
     "ompi": "libstretto_ompi.so",  # Open MPI 5
     "ompi4": "libstretto_ompi4.so",  # Open MPI 4
-    "mpich": "libstretto_mpich.so",  # MPICH, Intel MPI, MVAPICH
+    "mpich": "libstretto_mpich.so",  # MPICH 4 and later, Intel MPI
+    "mpich3": "libstretto_mpich3.so",  # MPICH 3, MVAPICH2 and others of that time
     "abi": "libstretto_abi.so",  # the MPI standard ABI
 }
 _SECONDS = 60.0
@@ -25,6 +26,7 @@ ABI_NAMES = {
     "ompi": "Open MPI 5",
     "ompi4": "Open MPI 4",
     "mpich": "MPICH ABI (MPICH, Intel MPI, MVAPICH)",
+    "mpich3": "MPICH ABI, before MPI 4 (MPICH 3, MVAPICH2)",
     "abi": "MPI standard ABI",
 }
 

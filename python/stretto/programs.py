@@ -57,11 +57,24 @@ def _interpreter(path: Path) -> Path:
 
 
 def abi_of_library(path: Path) -> str:
-    """The ABI of an MPI library, by its name and, for the two Open MPIs that share one, by what it is linked with."""
+    """The ABI of an MPI library, by its name and, where an old and a new one share that, by what it is linked with or names."""
     abi = _abi_of_name(path.name)
     if abi == "ompi":
         return "ompi4" if any(name.startswith("libopen-rte.so") for name in elf.needed(path)) else "ompi"
+    if abi == "mpich" and elf.needed(path) and not elf.mentions(path, "MPI_Allreduce_c"):
+        return "mpich3"
     return abi
+
+
+def library_beside(launcher: Path, sonames: Sequence[str]) -> Path | None:
+    """The MPI library of one of these names below the prefix of a launcher."""
+    prefixes = [launcher.parent.parent, Path(os.path.realpath(launcher)).parent.parent]
+    for prefix in dict.fromkeys(prefixes):
+        folders = [prefix / "lib", prefix / "lib64", prefix / "lib" / "release", *sorted((prefix / "lib").glob("*-linux-gnu"))]
+        for path in (folder / name for folder in folders for name in sonames):
+            if path.exists():
+                return path
+    return None
 
 
 def _abi_of_name(name: str) -> str:
@@ -75,7 +88,7 @@ def _abi_of_name(name: str) -> str:
 
 
 def linked_abi(program: Path) -> str:
-    """The ABI ("ompi" for Open MPI of any version) of the MPI that an ELF program names directly; empty for none."""
+    """The ABI (of any version: "ompi", "mpich", "abi") of the MPI that an ELF program names directly; empty for none."""
     return next((abi for abi in map(_abi_of_name, elf.needed(program)) if abi), "")
 
 

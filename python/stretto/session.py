@@ -130,12 +130,12 @@ def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:
     if launcher.style is Style.SLURM:
         found = programs.loaded_abi(program) if program else ""
         if not found:
-            raise StrettoError(f"which MPI {program or 'the program'} uses cannot be told: add --mpi ompi|ompi4|mpich|abi")
+            raise StrettoError(f"which MPI {program or 'the program'} uses cannot be told: add --mpi ompi|ompi4|mpich|mpich3|abi")
         return found, ""
     linked = programs.linked_abi(program) if program else ""
     if linked == "abi":
         return "abi", ""
-    if linked and linked != launcher.abi.rstrip("4"):
+    if linked and linked != launcher.abi.rstrip("34"):
         names = preload.ABI_NAMES
         return (
             launcher.abi,

@@ -18,6 +18,13 @@ def test_a_real_program() -> None:
     assert any(name.startswith("libc.so") for name in elf.needed(program))
 
 
+def test_symbols_that_a_file_names(tmp_path: Path) -> None:
+    program = Path(shutil.which("ls") or sys.executable)
+    assert elf.mentions(program, "malloc")
+    assert not elf.mentions(program, "MPI_Allreduce_c")
+    assert not elf.mentions(tmp_path / "absent", "malloc")
+
+
 def test_what_is_no_elf_file_needs_nothing(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from stretto import programs
+from stretto import preload, programs
 from stretto.errors import StrettoError
 from stretto.launchers import Style, identify
 
@@ -58,6 +59,19 @@ def test_by_what_it_says(tmp_path: Path, output: str, style: Style, abi: str, ve
     program(tmp_path / "mpiexec.hydra")  # two process managers in one folder: they do not tell
     found = identify(str(program(tmp_path / "mpirun", output)))
     assert (found.style, found.abi, found.version) == (style, abi, version)
+
+
+@pytest.mark.parametrize(("library", "abi"), [("ls", "mpich3"), ("libstretto_mpich.so", "mpich")])
+def test_an_mpich_without_mpi_4_by_the_library_below_its_prefix(tmp_path: Path, library: str, abi: str) -> None:
+    (tmp_path / "lib").mkdir()
+    built = preload.folder() / library
+    stand_in = built if library.endswith(".so") else Path(shutil.which(library) or "")
+    if not stand_in.is_file():
+        pytest.skip(f"needs ./dev build: {built}")
+    shutil.copy(stand_in, tmp_path / "lib" / "libmpi.so.12")
+    program(tmp_path / "bin" / "hydra_pmi_proxy")
+    found = identify(str(program(tmp_path / "bin" / "mpirun", script="exit 1")))
+    assert (found.style, found.abi) == (Style.HYDRA, abi)
 
 
 def test_unknown_and_absent(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 MPI_ENVIRONMENTS = {"openmpi": ROOT / ".mpi" / "openmpi", "mpich": ROOT / ".mpi" / "mpich"}
+OLD_MPI = {"mpich3": ROOT / ".mpi" / "mpich3"}  # for tests only
 BUILD = ROOT / "build"
 
 

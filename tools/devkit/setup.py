@@ -8,7 +8,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from devkit.common import MPI_ENVIRONMENTS, ROOT, VENV, DevError, capture, need, run, say
+from devkit.common import MPI_ENVIRONMENTS, OLD_MPI, ROOT, VENV, DevError, capture, need, run, say
 
 REQUIREMENTS = ROOT / "tools" / "requirements"
 EXAMPLES = ROOT / ".mpi" / "examples"
@@ -31,7 +31,7 @@ def setup() -> None:
     system_packages()
     python_environment(VENV, [REQUIREMENTS / "dev.txt"])
     command_of_the_checkout()
-    for name, folder in MPI_ENVIRONMENTS.items():
+    for name, folder in {**MPI_ENVIRONMENTS, **OLD_MPI}.items():
         python_environment(folder, [REQUIREMENTS / f"{name}.txt"])
     example_packages()
     say("ready: now ./dev build")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devkit.build import build
-from devkit.common import BUILD, MPI_ENVIRONMENTS, ROOT, VENV, DevError, environment, jobs, run, say
+from devkit.common import BUILD, MPI_ENVIRONMENTS, OLD_MPI, ROOT, VENV, DevError, environment, jobs, run, say
 
 _SHOWN_LINES = 60  # of a failed test's output, repeated at the end
 _COUNTS = re.compile(r"(\d+) passed, (\d+) failed")
@@ -122,4 +122,4 @@ def script_suite(script: Path, quick: bool) -> Suite:
 
 
 def mpi_environments() -> dict[str, str]:
-    return {f"MPI_{name.upper()}": str(folder) for name, folder in MPI_ENVIRONMENTS.items()}
+    return {f"MPI_{name.upper()}": str(folder) for name, folder in {**MPI_ENVIRONMENTS, **OLD_MPI}.items()}

