@@ -82,7 +82,7 @@ def _abi_of_name(name: str) -> str:
         return "abi"
     if re.match(r"libmpi\.so\.40\b", name):
         return "ompi"
-    if re.match(r"lib(mpi|mpich)\.so\.12\b", name):
+    if re.match(r"lib(mpi|mpich|mpi_(cray|gnu_\d+|intel|nvidia|amd))\.so\.12\b", name):  # Cray's by compiler
         return "mpich"
     return ""
 
@@ -120,13 +120,14 @@ def _ldd_library(program: Path) -> Path | None:
     return None
 
 
-_ASK_MPI4PY = """
+_ASK_MPI4PY = r"""
+import re
 import mpi4py
 mpi4py.rc.initialize = False
 from mpi4py import MPI
 for line in open("/proc/self/maps"):
     path = line.split()[-1]
-    if path.startswith("/") and path.rsplit("/", 1)[1].startswith(("libmpi.so", "libmpich.so", "libmpi_abi.so")):
+    if re.search(r"/lib(mpi|mpich|mpi_(abi|cray|gnu_\d+|intel|nvidia|amd))\.so[^/]*$", path):
         print(path)
         break
 """

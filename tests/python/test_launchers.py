@@ -108,6 +108,10 @@ def test_a_scripts_interpreter_is_the_program(tmp_path: Path, monkeypatch: pytes
         ("libmpich.so.12", "mpich"),
         ("libmpi.so.40", "ompi"),
         ("libmpi_abi.so.1", "abi"),
+        ("libmpi_gnu_123.so.12", "mpich"),
+        ("libmpi_cray.so.12", "mpich"),
+        ("libmpifort_cray.so.12", ""),
+        ("libmpi_cxx.so.40", ""),
         ("libm.so.6", ""),
     ],
 )
