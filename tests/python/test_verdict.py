@@ -106,6 +106,69 @@ def test_lateness_in_the_first_collective_of_each_iteration(tmp_path: Path) -> N
     assert f"it comes last in {late['last']:,} of 2,000 calls" in one.text
 
 
+def held_up(calls: int, calls_of: dict[int, range], seconds: float, ranks: int = 2) -> Any:
+    """Arrivals of ranks that all do the same, of which some are interrupted before these calls, for about so long."""
+    generator = np.random.default_rng(3)
+    arrivals = 1.0 + np.cumsum(np.full((calls, 1), 1e-4) + generator.random((calls, 1)) * 1e-5, axis=0) + np.zeros((1, ranks))
+    arrivals += generator.random(arrivals.shape) * 1e-6
+    for rank, where in calls_of.items():
+        for call in where:
+            arrivals[call, rank] += seconds * (0.5 + generator.random())
+            arrivals[call + 1 :] += 1.5 * seconds
+    return arrivals
+
+
+def test_two_ranks_of_which_one_is_interrupted_more_often_are_late_in_turn(tmp_path: Path) -> None:
+    """Of two ranks one always causes half of the waiting or more, here three quarters."""
+    processes = world(2, finalize=2.0)
+    allreduces(processes, held_up(6000, {0: range(100, 5900, 200), 1: range(170, 5900, 600)}, 4e-3), 1e-6)
+    for cpus, crowded in ((2, True), (8, False)):
+        found = profile(tmp_path / str(cpus), processes, cpus={"node0": cpus})
+        assert about(found, "Waiting for rank") is None
+        assert found.table("late")["since"].to_list() == [None, None]
+        shares = found.verdict[0]
+        assert shares.title.startswith("Waiting for late ranks takes") and "No rank is late as a rule" in shares.text
+        assert shares.advice.startswith("See first that no rank shares its core: 2 ranks take all of 2 CPUs") == crowded
+        assert "ven out the ranks' work" in shares.advice
+
+
+@pytest.mark.parametrize("few", [10, 20])
+def test_a_rank_that_is_interrupted_in_few_calls_is_not_late_as_a_rule(tmp_path: Path, few: int) -> None:
+    """Nearly all waiting is for it, since what else runs on its core stays there."""
+    processes = world(2, finalize=2.0)
+    allreduces(processes, held_up(6000, {1: range(5900, 5900 + few)}, 4e-3), 2e-5)
+    found = profile(tmp_path, processes)
+    assert about(found, "Waiting for rank") is None and "No rank is late as a rule" in found.verdict[0].text
+
+
+def test_a_rank_that_is_last_by_a_hair_is_not_waited_for(tmp_path: Path) -> None:
+    """In three calls of four, by some microseconds, in a program that does nothing but such calls."""
+    processes = world(2, finalize=1.7)
+    arrivals = held_up(6000, {}, 0.0)
+    arrivals[:, 0] += np.random.default_rng(4).random(6000) * 12e-6 - 3e-6
+    allreduces(processes, arrivals, 2e-6)
+    found = profile(tmp_path, processes)
+    assert about(found, "Waiting for rank") is None and found.verdict[0].severity == Severity.notable
+
+
+def test_a_rank_with_much_more_work_now_and_then_is_waited_for(tmp_path: Path) -> None:
+    """Once in 200 calls, but so long that no scheduler did it."""
+    processes = world(4)
+    allreduces(processes, held_up(6000, {1: range(50, 5990, 200)}, 40e-3, 4), 2e-5)
+    for cpus, advice in ((4, "See what rank 1 (node0) does"), (2, "See first whether rank 1 (node0) has a core of its own")):
+        one = about(profile(tmp_path / str(cpus), processes, cpus={"node0": cpus}), "Waiting for rank 1")
+        assert one is not None and one.advice.startswith(advice)
+
+
+def test_the_larger_of_waiting_and_transfer_comes_first(tmp_path: Path) -> None:
+    processes = world(2)
+    arrivals = balanced(1000, 2)
+    arrivals[:, 1] += 1e-4
+    allreduces(processes, arrivals, 1e-3)
+    expected = "Transfer in collectives takes 10 % of the run time, waiting for late ranks 0.5 %"
+    assert titles(profile(tmp_path, processes))[0] == expected
+
+
 def test_ranks_of_one_node_that_come_last_in_turn(tmp_path: Path) -> None:
     processes = world(6, nodes=2)
     arrivals = balanced(2000, 6)
@@ -173,6 +236,18 @@ def test_what_stretto_would_take_over(tmp_path: Path) -> None:
     assert row["expected_gain"] == pytest.approx(2.0 * (1 - ratio), rel=1e-3)
     one = about(found, "Stretto would save about")
     assert one is not None and say.percent(2.0 * (1 - ratio) / 20) in one.title
+    assert one.severity == (Severity.bad if 2.0 * (1 - ratio) / 20 >= 0.1 else Severity.notable)
+
+
+def test_a_gain_weighs_as_much_as_any_other_time(tmp_path: Path) -> None:
+    """Marks fall with the seconds, so that the verdict is not read as out of order."""
+    processes = world(2)
+    allreduces(processes, balanced(1000, 2), 3.5e-3, size=16384)
+    found = profile(tmp_path, processes)
+    one = about(found, "Stretto would save about")
+    assert one is not None and one.severity == Severity.bad
+    marks = [list(Severity).index(said.severity) for said in found.verdict]
+    assert marks == sorted(marks)
 
 
 def test_what_disturbs_a_transfer_is_not_gained(tmp_path: Path) -> None:
@@ -281,7 +356,7 @@ def test_findings_are_ordered_by_what_they_cost(tmp_path: Path) -> None:
     from stretto.profile import analyse
 
     found = analyse(tmp_path)
-    assert titles(found)[0].startswith("Waiting for late ranks takes")
+    assert titles(found)[0].startswith("Transfer in collectives takes")
     assert titles(found)[1].startswith("Waiting for rank 3 takes") and "since" in titles(found)[1]
     assert all(len(one.title) < 120 and one.text.endswith(".") for one in found.verdict)
     assert json.dumps([one.title for one in found.verdict])
@@ -326,7 +401,7 @@ def test_calls_that_never_returned(tmp_path: Path) -> None:
     one = about(found, "80 % of the run time is in calls that had not returned")
     assert one is not None and one.severity == Severity.bad
     assert "ranks 0 and 1 in MPI_Barrier for 40 s; rank 2 in MPI_Recv for 40 s, up to the job's end" in one.text
-    shares = about(found, "Waiting for late ranks")
+    shares = about(found, "aiting for late ranks")
     assert shares is not None and "All calls together take 80 %" in shares.text and not shares.advice
 
 

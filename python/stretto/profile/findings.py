@@ -37,15 +37,15 @@ def shares(seen: View) -> list[Said]:
     rest = max(0.0, seen.library_time - waiting - transfer)
     parts = (say.percent(seen.share(waiting)), say.percent(seen.share(transfer)))
     title = f"Waiting for late ranks takes {parts[0]} of the run time, transfer {parts[1]}"
+    if transfer > waiting:
+        title = f"Transfer in collectives takes {parts[1]} of the run time, waiting for late ranks {parts[0]}"
+    in_turn = _late_in_turn(seen)
     others = f"; {say.percent(seen.share(rest))} is not in collectives or could not be divided"
     text = f"All calls together take {whole}{several}{others if seen.share(rest) >= REST else ''}.{_estimated(seen)}"
+    text += " No rank is late as a rule: they come late in turn, or are held up now and then." if in_turn else ""
     advice = ""
     if seen.share(waiting + transfer) >= NOTABLE and waiting + transfer > sum(seconds for _, _, seconds in seen.open):
-        advice = (
-            "Even out the ranks' work: a faster network or collective does not shorten waiting."
-            if waiting > transfer
-            else "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
-        )
+        advice = _against(waiting > transfer, _crowding(seen) if in_turn else "")
     return [Said(waiting + transfer, Finding(seen.severity(waiting + transfer), title, text, advice, "arrival"))]
 
 
@@ -54,6 +54,56 @@ def _estimated(seen: View) -> str:
     rows = seen.table("arrival").filter(pl.col("scope") == "cluster")
     known, of = int(rows["invocations"].sum()), int(rows["of_invocations"].sum())
     return f" Waiting and transfer are estimated from {known:,} of {say.count(of, 'collective')}." if known < of else ""
+
+
+def _late_in_turn(seen: View) -> bool:
+    """Whether there is notable waiting, seen by clocks that tell it, and neither a rank, a node nor a single call to blame."""
+    noisy = _noisy(seen)
+    told = sum(one.waiting for one in seen.splits if (one.library, one.communicator, one.function) not in noisy)
+    return seen.share(told) >= NOTABLE and not (late_rank(seen) or late_node(seen) or long_wait(seen))
+
+
+def _against(waiting: bool, crowding: str) -> str:
+    """What to do about waiting or transfer, whichever is more. `crowding`: why ranks may have to wait for their core."""
+    if not waiting:
+        less = "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
+        return less + (f" Against the waiting, see first that no rank shares its core: {crowding}." if crowding else "")
+    why = "a faster network or collective does not shorten waiting."
+    if crowding:
+        return f"See first that no rank shares its core: {crowding}. Then even out the ranks' work: {why}"
+    return f"Even out the ranks' work: {why}"
+
+
+def _crowding(seen: View) -> str:
+    """That ranks leave no CPU of a host to the system and other programs, in words; empty: they do."""
+    for host, (number, cpus) in _ranks_and_cpus(seen).items():
+        if 0 < cpus <= number:
+            taken = _shared(host, number, cpus) or f"{number} ranks take all of {say.count(cpus, 'CPU')} on {host}"
+            return f"{taken}, and whatever else runs there delays one of them"
+    return ""
+
+
+def _shared(host: str, ranks: int, cpus: int) -> str:
+    return f"{ranks} ranks share {say.count(cpus, 'CPU')} on {host}" if 0 < cpus < ranks else ""
+
+
+def _ranks_and_cpus(seen: View) -> dict[str, tuple[int, int]]:
+    """By host: its ranks, and the CPUs that they may run on; 0: unknown."""
+    allowed = cpus_of_hosts(seen.job)
+    ranks: dict[str, int] = {}
+    for process in seen.job.mpi:
+        ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
+    return {host: (number, allowed.get(host, 0)) for host, number in ranks.items()}
+
+
+def _before(seen: View, rank: int, function: str) -> str:
+    """Where to look when a rank is late."""
+    host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
+    who, shared = f"rank {rank} ({host})" if host else f"rank {rank}", _shared(host, *_ranks_and_cpus(seen).get(host, (0, 0)))
+    if shared:
+        then = f"Then what it does before {function}: more work or data than the others."
+        return f"See first whether {who} has a core of its own: {shared}. {then}"
+    return f"See what {who} does before {function}: more work or data than the others, a slower or shared core."
 
 
 def late_rank(seen: View) -> list[Said]:
@@ -75,11 +125,7 @@ def late_rank(seen: View) -> list[Said]:
             f" {say.percent(worst.share)} is for this rank: it comes last in {worst.last:,} of"
             f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the mean over all of them."
         )
-        host = next((process.trace.header.host for process in seen.job.processes if process.rank == rank), "")
-        where = f" ({host})" if host else ""
-        advice = (
-            f"See what rank {rank}{where} does before {function}: more work or data than the others, a slower or shared core."
-        )
+        advice = _before(seen, rank, function)
         said.append(Said(seconds, Finding(seen.severity(seconds), title, text, advice, "late")))
     return said
 
@@ -192,11 +238,7 @@ def _how_to_share(seen: View) -> str:
 
 def oversubscribed(seen: View) -> list[Said]:
     """Hosts with more ranks than CPUs."""
-    allowed = cpus_of_hosts(seen.job)
-    ranks: dict[str, int] = {}
-    for process in seen.job.mpi:
-        ranks[process.trace.header.host] = ranks.get(process.trace.header.host, 0) + 1
-    crowded = {host: (number, allowed[host]) for host, number in ranks.items() if 0 < allowed.get(host, 0) < number}
+    crowded = {host: (number, cpus) for host, (number, cpus) in _ranks_and_cpus(seen).items() if 0 < cpus < number}
     if not crowded:
         return []
     host, (number, cpus) = max(crowded.items(), key=lambda item: item[1][0] / item[1][1])
@@ -306,9 +348,8 @@ def would_accelerate(seen: View) -> list[Said]:
     title = f"Stretto would save about {say.percent(seen.share(gain))} of the run time"
     saved = f"{say.seconds(gain)} less transfer over all ranks, by its ratios on a reference machine"
     text = f"It would take over {say.count(calls, 'collective')} inside a node: {saved}."
-    return [
-        Said(gain, Finding(Severity.notable, title, text, "Run with `stretto run` in place of `stretto profile`.", "takeover"))
-    ]
+    advice = "Run with `stretto run` in place of `stretto profile`."
+    return [Said(gain, Finding(seen.severity(gain), title, text, advice, "takeover"))]
 
 
 def _left(seen: View) -> str:

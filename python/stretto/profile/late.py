@@ -1,7 +1,8 @@
 """Who comes last, how often, by how much, and since when; and the raster of arrivals.
 
 Being last by a hair happens to everybody, above all in collectives that follow one another closely. So a rank is held to be late
-by the waiting of the others in the invocations in which it came last: by what it caused.
+by the waiting of the others in the invocations in which it came last: by what it caused. Of two ranks one always causes half or
+more, and whichever of them the system interrupts now and then causes nearly all. So that is not enough: `_Counts.by_chance`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ USUALLY = 0.5  # share of the waiting from which on a rank is the one that is wa
 CHANGE = 2.0  # least ratio of what it causes after and before ...
 CERTAIN = 5.0  # ... and the least difference in standard deviations
 SPIKE = 20.0  # times the mean: what is above counts as this much, so that one hiccup is no change
+BEYOND_CHANCE = 2.5  # standard deviations: what chance gives once in 160 times is taken for more than chance; `CERTAIN` where
+# it is in few invocations, since what interrupts a rank comes several times running
+MORE = 4.0  # times what another rank causes on an average, that a late one causes at least
+OFTEN = 0.05  # of the invocations, in which a rank that is late as a rule makes the others wait, ...
+HAIR = 10e-6  # ... and seconds by which it is late there: less is what an interrupt or a cold cache costs
+SLICE = 10e-3  # seconds for which a scheduler gives a core to somebody else: who is later than this may be so seldom
 RASTER_RANKS, RASTER_INVOCATIONS, RASTER_GROUPS = 64, 256, 256
 
 
@@ -35,13 +42,21 @@ class _Counts:
     """Of one communicator and function: who was last, and what that cost, in windows of `width` consecutive invocations."""
 
     group: Group
-    last: Array  # by member: invocations
+    last: Array  # [window, member]: invocations
     caused: Array  # [window, member]: seconds that all waited
     weight: Array  # by window: how many invocations those in it stand for
     begin: Array  # seconds, first arrival of the window's first invocation
     behind: Array  # by member: sum of arrival - mean arrival
+    squares: Array  # by member: sum of the squares of what it caused in each invocation
+    sampled: float = 0.0  # the same over all members and with the square of the weight: how far `caused` is from its mean
     width: int = 1
     seen: int = 0
+
+    @classmethod
+    def of(cls, group: Group) -> _Counts:
+        members = len(group.members)
+        by_member = (np.zeros((WINDOWS, members), np.int32), np.zeros((WINDOWS, members)))
+        return cls(group, *by_member, np.zeros(WINDOWS), np.zeros(WINDOWS), np.zeros(members), np.zeros(members))
 
     def add(self, some: Matched, chosen: Any) -> None:
         arrival, figures = some.arrival[:, chosen], some.figures
@@ -50,10 +65,12 @@ class _Counts:
             self._merge()
         window = (self.seen + np.arange(count)) // self.width
         last, first = figures.last_member[chosen], figures.first[chosen]
-        self.last += np.bincount(last, minlength=members)
-        flat = np.bincount(window * members + last, figures.waiting[chosen] * some.weight[chosen], WINDOWS * members)
-        self.caused += flat.reshape(WINDOWS, members)
-        self.weight += np.bincount(window, some.weight[chosen], WINDOWS)
+        place, weight, waiting = window * members + last, some.weight[chosen], figures.waiting[chosen]
+        self.last += np.bincount(place, minlength=WINDOWS * members).reshape(WINDOWS, members).astype(np.int32)
+        self.caused += np.bincount(place, waiting * weight, WINDOWS * members).reshape(WINDOWS, members)
+        self.weight += np.bincount(window, weight, WINDOWS)
+        self.squares += np.bincount(last, waiting**2 * weight, members)
+        self.sampled += float(((waiting * weight) ** 2).sum())
         starts = np.flatnonzero((self.seen + np.arange(count)) % self.width == 0)
         self.begin[window[starts]] = first[starts]
         self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1)
@@ -61,10 +78,9 @@ class _Counts:
 
     def _merge(self) -> None:
         half = WINDOWS // 2
-        self.caused[:half] = self.caused[0::2] + self.caused[1::2]
-        self.caused[half:] = 0
-        self.weight[:half] = self.weight[0::2] + self.weight[1::2]
-        self.weight[half:] = 0
+        for sums in (self.last, self.caused, self.weight):
+            sums[:half] = sums[0::2] + sums[1::2]
+            sums[half:] = 0
         self.begin[:half] = self.begin[0::2]
         self.width *= 2
 
@@ -74,7 +90,36 @@ class _Counts:
         caused, weight, begin = self.caused[:used], self.weight[:used], self.begin[:used]
         if self.seen < FEWEST:
             return [None] * caused.shape[1]
-        return [waited_for_since(one, caused.sum(axis=1), weight, begin) for one in caused.T]
+        found = [waited_for_since(one, caused.sum(axis=1), weight, begin) for one in caused.T]
+        return [None if at is None or self.by_chance(member, at) else at for member, at in enumerate(found)]
+
+    def by_chance(self, member: int, since: float) -> bool:
+        """Whether this rank would cause so much by chance or by what the system does on its core, since it is waited for.
+
+        By chance each of n ranks causes an n-th, give or take what follows from how few invocations hold the waiting: a rank
+        that is late for its work causes clearly more, and several times what another one does. It is also last clearly more
+        often than in an n-th of the invocations and makes the others wait in a good part of them, or so late that no scheduler
+        did it.
+        """
+        used = -(-self.seen // self.width)
+        then = np.flatnonzero(self.begin[:used] >= since)
+        caused, last, ranks = self.caused[then].sum(axis=0), self.last[then].sum(axis=0), self.caused.shape[1]
+        mine, all_ = float(caused[member]), float(caused.sum())
+        if ranks < 2 or mine <= 0 or mine < MORE * (all_ - mine) / (ranks - 1):
+            return True
+        own, squares = float(self.caused[:, member].sum()), float(self.squares[member])
+        delay, often = squares / own / (ranks - 1), own**2 / squares / float(self.weight[then].sum())
+        needed = CERTAIN if often < USUALLY else BEYOND_CHANCE
+        if _beyond_chance(mine / all_, self.caused.sum() ** 2 / self.sampled, ranks) < needed:
+            return True
+        is_last = _beyond_chance(last[member] / last.sum(), last.sum(), ranks) >= BEYOND_CHANCE
+        return delay < SLICE and not (is_last and delay >= HAIR and often >= OFTEN)
+
+
+def _beyond_chance(share: float, of: float, ranks: int) -> float:
+    """By how many standard deviations a rank's share of `of` equal things is above an n-th, by which chance would give them."""
+    even = 1 / ranks
+    return float((share - even) / np.sqrt(even * (1 - even) / of))
 
 
 def waited_for_since(caused: Array, totals: Array, weights: Array, begin: Array) -> float | None:
@@ -125,9 +170,7 @@ class Late:
             chosen: Any = slice(None) if mine.all() else mine
             key = (some.group.library, some.group.identity, function)
             if key not in self.counts:
-                members = len(some.group.members)
-                by_window = (np.zeros((WINDOWS, members)), np.zeros(WINDOWS), np.zeros(WINDOWS))
-                self.counts[key] = _Counts(some.group, np.zeros(members, np.int64), *by_window, np.zeros(members))
+                self.counts[key] = _Counts.of(some.group)
             self.counts[key].add(some, chosen)
         self._raster(some)
 
@@ -148,7 +191,7 @@ def late(found: Late, functions: list[str], arrivals: pl.DataFrame) -> pl.DataFr
     rows = []
     keys = ["library", "communicator", "function"]
     for (library, _, function), counts in found.counts.items():
-        last, since, caused = counts.last, counts.since(), counts.caused.sum(axis=0)
+        last, since, caused = counts.last.sum(axis=0), counts.since(), counts.caused.sum(axis=0)
         for member, rank in enumerate(counts.group.members):
             share = float(last[member]) / counts.seen
             behind = float(counts.behind[member]) / counts.seen
