@@ -156,6 +156,8 @@ def _elsewhere(job: Job, places: list[Place], absent: set[int]) -> dict[int, str
             found[rank] = "; ".join(describe(place) for place in mine[:4])
         elif rank in job.missing:
             found[rank] = "left no trace"
+        elif rank in job.unread:
+            found[rank] = "left a trace that cannot be read"
         else:
             stages = [one.trace.header.stage for one in job.processes if one.rank == rank]
             ended = STAGES.index("finalized") in stages

@@ -231,7 +231,7 @@ class Profile:
     started: str  # ISO 8601, local time; "" unknown
     wall_seconds: float
     world_size: int
-    complete: bool  # every rank's file is there and was finished
+    complete: bool  # every rank's file is there, whole, and was finished
     tables: dict[str, pl.DataFrame]
     calls: int = 0  # that the sums hold
     single_calls: int = 0  # that are recorded one by one

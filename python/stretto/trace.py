@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,6 +51,7 @@ from stretto.trace_layout import (
 )
 
 Array = NDArray[Any]
+_BEGINNING = struct.Struct("<8sIIIIi")  # of HEADER, up to world_rank
 
 
 class TraceError(StrettoError):
@@ -136,6 +138,7 @@ class Trace:
     path: Path
     header: Header
     problems: list[str] = field(default_factory=list)
+    damaged: bool = False  # some of the problems are that parts of the file are lost
     functions: list[str] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     algorithms: list[str] = field(default_factory=list)
@@ -152,6 +155,11 @@ class Trace:
     notes: list[str] = field(default_factory=list)
     marks: Array = field(default_factory=lambda: np.zeros(0, MARK))
     events: list[Section] = field(default_factory=list)
+
+    def lacks(self, what: str) -> None:
+        """Notes damage."""
+        self.problems.append(what)
+        self.damaged = True
 
     def event_count(self) -> int:
         """Entries, halves of wide events counted."""
@@ -193,6 +201,19 @@ def read(path: Path) -> Trace:
         raise TraceError(f"{path}: {error.strerror or error}") from None
 
 
+def rank_of(path: Path) -> int:
+    """The world rank that the beginning of a header names, also in a file that is too short to be read; -1: it tells none."""
+    try:
+        with _open(path) as file:
+            data = os.pread(file.fileno(), _BEGINNING.size, 0)
+    except (OSError, TraceError):
+        return -1
+    if len(data) < _BEGINNING.size:
+        return -1
+    magic, version, *_, rank = _BEGINNING.unpack(data)
+    return max(rank, -1) if (magic, version) == (MAGIC, VERSION) else -1
+
+
 def _open(path: Path) -> Any:
     """A regular file, opened without waiting for a writer."""
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -230,7 +251,7 @@ def _parse(path: Path, file: int) -> Trace:
     if PAGE <= trace.header.file_bytes < length:
         length = trace.header.file_bytes
     elif length < trace.header.file_bytes:
-        trace.problems.append(f"cut off: {length} of {trace.header.file_bytes} bytes are there")
+        trace.lacks(f"cut off: {length} of {trace.header.file_bytes} bytes are there")
     tables: dict[str, list[Array]] = {}
     counts: dict[str, int] = {}
     tails: list[Section] = []
@@ -247,6 +268,8 @@ def _parse(path: Path, file: int) -> Trace:
 
 
 def _header(path: Path, data: bytes) -> Header:
+    if len(data) < HEADER.size and data[: len(MAGIC)] == MAGIC:
+        raise TraceError(f"{path}: cut off: {len(data)} bytes are there, the header alone has {PAGE}")
     if len(data) < HEADER.size:
         raise TraceError(f"{path}: no Stretto trace: {len(data)} bytes, the header alone has {PAGE}")
     fields = HEADER.unpack(data)
@@ -271,7 +294,7 @@ def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:
         )
         if magic != SECTION_MAGIC or size < PAGE or size % PAGE:
             if magic or size or trace.header.stage == STAGES.index("finalized"):
-                trace.problems.append(f"damaged section at byte {at}")
+                trace.lacks(f"damaged section at byte {at}")
             at = _next_section(file, at + PAGE, length)
             continue
         if kind in SECTIONS:
@@ -291,11 +314,11 @@ def _section(
     name, layout = kind
     thread, entry_bytes, used, first = rest
     if not layout.itemsize <= entry_bytes <= PAGE:
-        trace.problems.append(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
+        trace.lacks(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
         return None
     room = max(0, size - SECTION_HEADER.size) // entry_bytes
     if used > room:
-        trace.problems.append(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
+        trace.lacks(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
     tail = (first, at) if name == "tail" else (0, -1)
     return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes, *tail)
 

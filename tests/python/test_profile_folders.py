@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 import trace_writer as writer
 from stretto.errors import StrettoError
 from stretto.profile import analyse
-from stretto.profile_model import TABLES
+from stretto.profile_model import TABLES, Severity
+from stretto.profile_report import terminal
+from stretto.profile_report.page import html_page
 from synthetic_jobs import allreduces, profile, world
 
 
@@ -59,6 +62,53 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_used(tmp_path: Path) -> Non
     found = analyse(tmp_path)
     assert found.table("arrival").height == 2 and len(found.problems) == 2
     assert (found.command, found.wall_seconds) == ("", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("left", "title"),
+    [
+        (60000, "The file of rank 2 is damaged: figures are without part of it"),
+        (4096, "The file of rank 2 is damaged: figures are without part of it"),
+        (100, "The file of rank 2 is damaged: figures are without it"),
+        (0, "The file of rank 2 is damaged: figures are without it"),
+    ],
+)
+def test_a_file_that_was_cut_off_is_told_first(tmp_path: Path, left: int, title: str) -> None:
+    writer.make_example(tmp_path, ranks=3, iterations=300)
+    path = tmp_path / "rank-1002.trace"
+    path.write_bytes(path.read_bytes()[:left])
+    found = analyse(tmp_path)
+    assert found.verdict[0].title == title and found.verdict[0].severity == Severity.bad
+    assert path.name in found.verdict[0].text and not found.complete
+    assert not any("did not finish" in one.title for one in found.verdict)
+    terminal.print_short(found, page := io.StringIO())
+    assert title in page.getvalue() and title in html_page(found)
+
+
+def test_files_that_do_not_tell_their_rank(tmp_path: Path) -> None:
+    writer.make_example(tmp_path, ranks=3, iterations=10)
+    (tmp_path / "rank-1001.trace").write_bytes(b"")
+    (tmp_path / "rank-1002.trace").write_bytes(b"")
+    assert analyse(tmp_path).verdict[0].title == "The files of ranks 1 and 2 are damaged: figures are without them"
+    (tmp_path / "rank-1001.trace").unlink()
+    found = analyse(tmp_path)
+    assert found.verdict[0].title == "1 file of ranks 1 and 2 cannot be read, the others are not there: figures are without it"
+    (tmp_path / "rank-1002.trace").unlink()
+    assert analyse(tmp_path).verdict[0].title == "2 ranks of 3 did not finish"
+
+
+def test_a_file_of_no_rank_that_lacks_is_told(tmp_path: Path) -> None:
+    writer.make_example(tmp_path, ranks=2, iterations=10)
+    (tmp_path / "rank-7.trace").write_bytes(b"junk")
+    assert analyse(tmp_path).verdict[0].title == "1 file cannot be read: figures are without it"
+
+
+@pytest.mark.parametrize("text", ["{]", "[]", "\x00\xff"])
+def test_facts_that_cannot_be_read_are_told_first(tmp_path: Path, text: str) -> None:
+    writer.make_example(tmp_path, ranks=2, iterations=10)
+    (tmp_path / "job.json").write_text(text, encoding="latin-1")
+    found = analyse(tmp_path)
+    assert found.verdict[0].title == "job.json cannot be read" and "how the job ended" in found.verdict[0].text
 
 
 def test_the_second_trace_of_a_rank_is_left_out(tmp_path: Path) -> None:

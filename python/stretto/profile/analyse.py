@@ -141,7 +141,7 @@ def _frame(job: Job) -> Profile:
         started=job.text("started"),
         wall_seconds=job.number("wall_seconds"),
         world_size=job.world_size,
-        complete=finished and not job.missing and bool(job.mpi),
+        complete=finished and not job.missing and not job.damage and bool(job.mpi),
         tables={name: empty_table(name) for name in TABLES},
         problems=job.problems,
     )

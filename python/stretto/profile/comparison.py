@@ -135,7 +135,7 @@ def _differences(first: Profile, second: Profile) -> list[str]:
             told.append(f"different {what}: {one or 'unknown'} and {other or 'unknown'}")
     for name, profile in (("first", first), ("second", second)):
         if not profile.complete:
-            told.append(f"the {name} run did not end as it should")
+            told.append(f"the {name} run did not end as it should, or its files are not whole")
     return told
 
 

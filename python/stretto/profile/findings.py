@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stretto.profile import say
-from stretto.profile.incomplete import clock_noise, lost, stopped, unreturned
+from stretto.profile.incomplete import clock_noise, damaged, lost, stopped, unreturned
 from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
@@ -372,6 +372,7 @@ def many_communicators(seen: View) -> list[Said]:
 
 
 RULES: tuple[Callable[[View], list[Said]], ...] = (
+    damaged,
     stopped,
     shares,
     unreturned,

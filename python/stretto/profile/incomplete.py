@@ -14,6 +14,41 @@ from stretto.profile_model import Finding, Severity
 CROWDED = 0.5  # of the invocations in which two figures of three are below the clock's error
 
 
+def damaged(seen: View) -> list[Said]:
+    """Files that are there and cannot be read, or not wholly: every other figure lacks what they held."""
+    return _damaged_traces(seen) + _damaged_facts(seen)
+
+
+def _damaged_traces(seen: View) -> list[Said]:
+    harmed = seen.job.damage
+    if not harmed:
+        return []
+    text = f"{'; '.join(one.why for one in harmed[:3])}{'; ...' if len(harmed) > 3 else ''}."
+    if seen.profile.world_size > 1:
+        text += " Who is late is told only of calls that the files of all ranks hold."
+    advice = "Copy the folder again from where the job ran, or run the job again."
+    return [Said(math.inf, Finding(Severity.bad, _damage_title(seen), text, advice, "ranks"))]
+
+
+def _damage_title(seen: View) -> str:
+    harmed, unread = seen.job.damage, seen.job.unread
+    ranks = sorted({one.rank for one in harmed if one.rank >= 0} | set(unread))
+    one = len(harmed) == 1
+    lacking = f"figures are without {'' if any(one.whole for one in harmed) else 'part of '}{'it' if one else 'them'}"
+    if not ranks:
+        return f"{say.count(len(harmed), 'file')} cannot be read: {lacking}"
+    if len(ranks) > len(harmed):
+        return f"{say.count(len(harmed), 'file')} of {say.ranks(ranks)} cannot be read, the others are not there: {lacking}"
+    return f"The {'file' if one else 'files'} of {say.ranks(ranks)} {'is' if one else 'are'} damaged: {lacking}"
+
+
+def _damaged_facts(seen: View) -> list[Said]:
+    if not seen.job.facts_lost:
+        return []
+    text = f"The command, and when and how the job ended, are unknown: {seen.job.facts_lost}."
+    return [Said(math.inf, Finding(Severity.notable, "job.json cannot be read", text, "", "ranks"))]
+
+
 def stopped(seen: View) -> list[Said]:
     """Ranks that did not end, and where they are or were."""
     states: dict[str, list[int]] = {}

@@ -74,6 +74,15 @@ class Group:
     members: tuple[int, ...]  # world ranks in increasing order; () where unknown
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A trace that is there and cannot be read, or not wholly."""
+
+    rank: int  # -1: the file does not tell
+    why: str
+    whole: bool  # nothing of it could be read
+
+
 @dataclass(slots=True)
 class Job:
     folder: Path
@@ -83,6 +92,8 @@ class Job:
     groups: dict[tuple[str, int], Group]  # by library and identity
     mode: str
     world_size: int
+    damage: list[Damage]
+    facts_lost: str  # why job.json could not be read; "" where it could, or is not there
 
     def text(self, key: str) -> str:
         value = self.facts.get(key)
@@ -104,6 +115,16 @@ class Job:
     @property
     def missing(self) -> list[int]:
         """World ranks whose trace is not there."""
+        unread = set(self.unread)
+        return [rank for rank in self._unseen() if rank not in unread]
+
+    @property
+    def unread(self) -> list[int]:
+        """World ranks of whose trace nothing could be read; where a file does not tell its rank, all that it may be of."""
+        lost = {one.rank for one in self.damage if one.whole}
+        return [rank for rank in self._unseen() if rank in lost or -1 in lost]
+
+    def _unseen(self) -> list[int]:
         there = {process.rank for process in self.processes}
         return [rank for rank in range(min(self.world_size, 1 << 20)) if rank not in there]
 
@@ -130,17 +151,18 @@ def cpus_of_hosts(job: Job) -> dict[str, int]:
 def open_job(folder: Path) -> Job:
     """StrettoError: the folder cannot be read or holds no trace at all."""
     problems: list[str] = []
-    found = _read_all(folder, problems)
+    found, damage = _read_all(folder, problems)
     ranks = _ranks(found, problems)
     lines = timelines([trace for trace, _, _ in ranks], problems)
     processes = [Process(trace, library, rank, line) for (trace, library, rank), line in zip(ranks, lines, strict=True)]
-    facts = _facts(folder, problems)
+    facts, facts_lost = _facts(folder)
+    problems += [f"job.json cannot be read: {facts_lost}"] if facts_lost else []
     _place(processes, facts)
     groups = _groups(processes)
     sizes = [process.trace.header.world_size for process in processes]
     modes = {process.trace.header.mode for process in processes}
     mode = MODES[min(max(modes, default=0), 2)]
-    job = Job(folder, facts, processes, problems, groups, mode, max(sizes, default=0))
+    job = Job(folder, facts, processes, problems, groups, mode, max(sizes, default=0), damage, facts_lost)
     if job.missing:
         missing = job.missing
         named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
@@ -148,38 +170,41 @@ def open_job(folder: Path) -> Job:
     return job
 
 
-def _read_all(folder: Path, problems: list[str]) -> list[Trace]:
+def _read_all(folder: Path, problems: list[str]) -> tuple[list[Trace], list[Damage]]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.name.startswith("rank-") and path.suffix == ".trace")
     except OSError as error:
         raise StrettoError(f"{folder}: {error.strerror}") from None
     if not paths:
         raise StrettoError(f"{folder}: no traces here (rank-*.trace); `stretto profile -o DIR -- ...` makes them")
-    found = []
+    found: list[Trace] = []
+    damage = []
     for path in paths:
         try:
             found.append(traces.read(path))
         except traces.TraceError as error:
             problems.append(str(error))
+            damage.append(Damage(traces.rank_of(path), str(error).replace(f"{path}:", f"{path.name}:"), True))
             continue
+        if found[-1].damaged:
+            damage.append(Damage(found[-1].header.world_rank, f"{path.name}: {found[-1].problems[0]}", False))
         problems += [f"{path.name}: {problem}" for problem in found[-1].problems[:10]]
         if len(found[-1].problems) > 10:
             problems.append(f"{path.name}: and {len(found[-1].problems) - 10} more of that kind")
     if not found:
         raise StrettoError(f"{folder}: none of its {len(paths)} traces can be read: {problems[0]}")
-    return found
+    return found, damage
 
 
-def _facts(folder: Path, problems: list[str]) -> dict[str, Any]:
-    path = folder / "job.json"
+def _facts(folder: Path) -> tuple[dict[str, Any], str]:
+    """What job.json says, and why nothing could be read of it."""
     try:
-        facts = json.loads(read_bytes(path, _JOB_BYTES))
+        facts = json.loads(read_bytes(folder / "job.json", _JOB_BYTES))
     except FileNotFoundError:
-        return {}
+        return {}, ""
     except (OSError, ValueError, RecursionError) as error:
-        problems.append(f"job.json cannot be read: {error}")
-        return {}
-    return facts if isinstance(facts, dict) else {}
+        return {}, str(error)
+    return (facts, "") if isinstance(facts, dict) else ({}, "it holds no names with values")
 
 
 def _ranks(found: list[Trace], problems: list[str]) -> list[tuple[Trace, str, int]]:

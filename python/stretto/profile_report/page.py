@@ -119,7 +119,7 @@ def _library(version: str) -> str:
 
 def _header(profile: Profile) -> str:
     facts = "".join(f"<li>{safe(fact)}</li>" for fact in subtitle(profile))
-    said = "Incomplete: some ranks left no data or did not finish; see Ranks and Data problems."
+    said = "Incomplete: some ranks did not finish, or their data are not there or damaged; see Verdict, Ranks and Data problems."
     incomplete = "" if profile.complete else f'<p class="warning">{said}</p>'
     return (
         '<header><p class="kicker">Communication profile</p>'
