@@ -50,6 +50,20 @@ def test_the_page_fits_100_columns(ranks: int) -> None:
     assert not any(line.endswith(" ") for line in page.splitlines())
 
 
+def test_nothing_is_cut_in_a_table_of_100_columns() -> None:
+    """The longest name that is common, numbers of calls and times as in long runs."""
+    profile = example(8)
+    long_name = pl.when(pl.col("function") == "MPI_Allreduce").then(pl.lit("MPI_Reduce_scatter_block")).otherwise(pl.col("function"))
+    for name in ("functions", "sizes", "arrival", "late"):
+        profile.tables[name] = profile.tables[name].with_columns(function=long_name)
+    profile.tables["late"] = profile.tables["late"].with_columns(
+        invocations=pl.lit(9_123_456), share=pl.lit(0.999), caused=pl.lit(42_000.0), since=pl.lit(7_500.0)
+    )
+    page = piped(profile)
+    assert "…" not in page
+    assert "  99.9 % of 9.12M  6.10 ms  11 h 40 min  2 h 05 min\n" in page
+
+
 def test_the_verdict_comes_first_and_the_figures_are_there() -> None:
     page = re.sub(r"\s+", " ", piped(example(8)))
     order = [
@@ -60,7 +74,7 @@ def test_the_verdict_comes_first_and_the_figures_are_there() -> None:
         "MPI_Allreduce MPI 75,840 96.7 s 19 % 5.5 % to 22 %",
         "waiting for late ranks 16 % 81.9 s",
         "≈264 µs",
-        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 6,125 of 9,280 6.10 ms 9.20 s 21.0 s into the run",
+        f"{LATE} MPI_Allreduce MPI_COMM_WORLD 66 % of 9,280 6.10 ms 9.20 s 21.0 s",
         "MPI_Irecv: 95,998 requests, 41 % of their time in flight hidden, 2 left open",
         "26 pairs of ranks",
         "rank 3: no MPI_Finalize",

@@ -8,7 +8,7 @@ import polars as pl
 
 from stretto.profile_model import Finding, Profile, Severity
 from stretto.profile_report import views
-from stretto.profile_report.arrival import noise_note, since, waiting_rows
+from stretto.profile_report.arrival import noise_note, waiting_rows
 from stretto.profile_report.console import heading, line, table, write
 from stretto.profile_report.page import key_numbers, subtitle
 from stretto.profile_report.svg import short
@@ -22,6 +22,7 @@ from stretto.wording import (
     percent,
     plural,
     rank_list,
+    short_count,
     size,
     span,
 )
@@ -129,14 +130,14 @@ def _arrival(console: Console, profile: Profile) -> None:
     rows = [row for row in rows if row["scope"] == "cluster"][:6] + [
         row for row in rows if row["scope"] == "node" and views.node_count(profile) > 1
     ][:4]
-    columns = ("function", "communicator", "scope", "size", "calls", "mean Ω", "largest Ω", "mean Δ", "Ω/α", "Δ/α")
+    columns = ("function", "communicator", "of", "size", "calls", "mean Ω", "most Ω", "mean Δ", "Ω/α", "Δ/α")
     shown = [
         (
             row["function"],
-            short(row["communicator"], 17),
-            row["scope"],
-            "no data" if row["size_class"] == "none" else row["size_class"],
-            count(row["invocations"]),
+            short(row["communicator"], 14),
+            "all" if row["scope"] == "cluster" else row["scope"],
+            row["size_class"],
+            _few_digits(row["invocations"], 10_000),
             ("≈" if row["in_noise"] else "") + duration(row["omega_mean"]),
             duration(row["omega_most"]),
             duration(row["delta_mean"]),
@@ -160,21 +161,25 @@ def _late(console: Console, profile: Profile) -> None:
     rows = views.often_late(profile)
     if not rows:
         return
-    heading(console, "Who is waited for")
+    heading(console, "Who is waited for", "last of the ranks; behind their mean; what all others waited; since when")
     shown = [
         (
             row["rank"],
             row["function"],
-            short(row["communicator"], 20),
-            f"{count(row['last'])} of {count(row['invocations'])}",
+            short(row["communicator"], 15),
+            f"{percent(row['share'])} of {_few_digits(row['invocations'])}",
             duration(row["behind"]),
             duration(row["caused"]),
-            since(row["since"]),
+            NONE if row["since"] is None else "start" if row["since"] == 0 else duration(row["since"]),
         )
         for row in rows[:6]
     ]
-    columns = ("rank", "function", "communicator", "last in", "behind mean", "others waited", "since")
+    columns = ("rank", "function", "communicator", "last in", "behind", "waited", "since")
     table(console, columns, shown, left=(1, 2, 6))
+
+
+def _few_digits(calls: int, most: int = 1_000_000) -> str:
+    return count(calls) if calls < most else short_count(calls)
 
 
 def _sizes(console: Console, profile: Profile) -> None:
@@ -186,9 +191,9 @@ def _sizes(console: Console, profile: Profile) -> None:
     shown = [
         (
             *views.size_words(row),
-            count(row["calls"]),
+            _few_digits(row["calls"]),
             duration(row["time"]),
-            _bar((row["time"] or 0) / most, 10),
+            _bar((row["time"] or 0) / most, 5),
         )
         for row in rows
     ]
