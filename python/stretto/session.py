@@ -141,6 +141,9 @@ def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:
             launcher.abi,
             f"{program} is linked with {names[linked]}, but {launcher.path} belongs to {names[launcher.abi]}",
         )
+    # An old launcher starts programs with newer libraries of its ABI too.
+    if launcher.abi == "mpich3" and program and programs.loaded_abi(program) == "mpich":
+        return "mpich", ""
     return launcher.abi, ""
 
 

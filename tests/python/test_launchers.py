@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from stretto import preload, programs
+from stretto import preload, programs, session
 from stretto.errors import StrettoError
-from stretto.launchers import Style, identify
+from stretto.launchers import Launcher, Style, identify
 
 
 def program(path: Path, output: str = "", script: str = "") -> Path:
@@ -117,3 +117,10 @@ def test_a_scripts_interpreter_is_the_program(tmp_path: Path, monkeypatch: pytes
 )
 def test_abi_of_a_librarys_name(tmp_path: Path, name: str, abi: str) -> None:
     assert programs.abi_of_library(tmp_path / name) == abi
+
+
+@pytest.mark.parametrize(("runs_with", "abi"), [("mpich", "mpich"), ("mpich3", "mpich3"), ("", "mpich3")])
+def test_an_old_launcher_and_the_library_its_program_has(monkeypatch: pytest.MonkeyPatch, runs_with: str, abi: str) -> None:
+    monkeypatch.setattr(programs, "loaded_abi", lambda _: runs_with)
+    launcher = Launcher(Path("mpirun"), Style.HYDRA, "mpich3", "Hydra")
+    assert session._choose_abi(launcher, Path("absent")) == (abi, "")
