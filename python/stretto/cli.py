@@ -9,7 +9,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -139,6 +139,8 @@ def compare(
     if last.outcome.exit_code:
         _report(last, None)
         report.say(f"run {len(comparison.runs)} ({comparison.runs[-1].mode}) failed with exit code {last.outcome.exit_code}")
+    elif not last.summary.calls:
+        _nothing_to_compare(last)
     else:
         report.print_comparison(comparison, sys.stdout)
         for line in report.warnings(last.summary, 0):
@@ -147,9 +149,18 @@ def compare(
     raise typer.Exit(last.outcome.exit_code)
 
 
+def _nothing_to_compare(result: session.Result) -> NoReturn:
+    """Of a program that called no MPI there is no ratio to tell."""
+    for line in report.warnings(result.summary, 0):
+        report.say(line)
+    raise typer.Exit(1)
+
+
 def _compare_in_one_run(result: session.Result, output: Path | None) -> None:
     """Prints what the turns of both took, writes it, and exits."""
     code = result.outcome.exit_code
+    if not code and not result.summary.calls:
+        _nothing_to_compare(result)
     taken = turns_taken(result)
     if code or taken is None:
         _report(result, None)
@@ -187,6 +198,9 @@ def show_settings() -> None:
     report.print_settings(preload.settings(), sys.stdout)
 
 
+_COMMANDS = frozenset(one.name or (one.callback.__name__ if one.callback else "") for one in app.registered_commands)
+
+
 def _drop_output() -> None:
     """What is not written yet has nowhere to go: no second error when Python ends."""
     with contextlib.suppress(OSError):
@@ -221,7 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         explain = getattr(error, "format_message", None)
         if explain is None:
             raise
-        report.say(f"{explain()} (stretto --help)")
+        named = own[0] if own and own[0] in _COMMANDS else ""
+        report.say(f"{explain()} (stretto {named + ' ' if named else ''}--help)")
         return 2
 
 

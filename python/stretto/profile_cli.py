@@ -68,9 +68,11 @@ def profile(
     if dry_run:
         print(plan.shown())
         return
+    theirs = output is not None and output.exists()
     folder = profiling.make_folder(output)
     outcome = profiling.execute(plan, options, folder)
     _end_of_run(folder, outcome.end_ns, outcome.exit_code)
+    profiling.drop_empty(folder, keep_folder=theirs)
     raise typer.Exit(outcome.exit_code)
 
 
@@ -82,8 +84,11 @@ def _end_of_run(folder: Path, end_ns: int, exit_code: int) -> None:
         found = _analyse(folder)
     except StrettoError as error:
         records, problems = analysis.read_folder(folder)
-        lines = report.warnings(analysis.summarise(records, problems, end_ns), exit_code)
-        for line in [*lines, str(error)]:
+        summary = analysis.summarise(records, problems, end_ns)
+        for line in [
+            *report.warnings(summary, exit_code),
+            *([str(error)] if summary.calls or profiling.has_traces(folder) else []),
+        ]:
             report.say(line)
         return
     except KeyboardInterrupt:

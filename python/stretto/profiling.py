@@ -105,11 +105,30 @@ def _next_folder(parent: Path) -> Path:
     raise StrettoError(f"{parent} holds {_MOST_FOLDERS} profiles: name a folder with -o")
 
 
+def has_traces(folder: Path) -> bool:
+    return next(folder.glob("rank-*.trace"), None) is not None
+
+
+def drop_empty(folder: Path, keep_folder: bool) -> None:
+    """Removes what a job without a trace left, since nothing can be shown of it. `keep_folder`: it was there before."""
+    if has_traces(folder):
+        return
+    with contextlib.suppress(OSError):
+        for path in _ours(folder):
+            path.unlink()
+        if not keep_folder:
+            folder.rmdir()
+
+
+def _ours(folder: Path) -> set[Path]:
+    return {path for pattern in _OURS for path in folder.glob(pattern) if path.is_file() and not path.is_symlink()}
+
+
 def _empty(folder: Path) -> None:
     present = set(folder.iterdir())
     if not present:
         return
-    mine = {path for pattern in _OURS for path in folder.glob(pattern) if path.is_file() and not path.is_symlink()}
+    mine = _ours(folder)
     if not is_profile(folder) or present - mine:
         raise StrettoError(f"{folder} holds something other than a profile: name another folder with -o")
     facts = read_job(folder)
@@ -120,7 +139,7 @@ def _empty(folder: Path) -> None:
 
 
 def is_profile(folder: Path) -> bool:
-    return (folder / JOB_FILE).is_file() or next(folder.glob("rank-*.trace"), None) is not None
+    return (folder / JOB_FILE).is_file() or has_traces(folder)
 
 
 def read_job(folder: Path) -> dict[str, Any]:

@@ -137,13 +137,15 @@ def warnings(summary: Summary, exit_code: int) -> list[str]:
     """What the user should know of records that are missing or incomplete, one line each."""
     lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
     if summary.processes and not summary.calls:
-        cause = "; ".join(summary.refusals) or "is the program linked with MPI statically, or does it use none?"
+        cause = "; ".join(summary.refusals) or "the program may not use MPI, or be linked with it statically"
         lines.append(f"no MPI call was seen, though Stretto was in {summary.processes} processes: {cause}")
     elif not summary.calls:
         cause = (
-            "the program may not have started" if exit_code else "another MPI, or a launcher that does not pass LD_PRELOAD on?"
+            "the program may not have started, or not use MPI"
+            if exit_code
+            else "the program may not use MPI, or another one than its launcher's; or the launcher does not pass LD_PRELOAD on"
         )
-        lines.append(f"no MPI call was seen (exit code {exit_code}): {cause} (stretto run --dry-run shows the command)")
+        lines.append(f"no MPI call was seen (exit code {exit_code}): {cause} (--dry-run shows the command)")
     if summary.missing and summary.calls:
         some = ", ".join(map(str, summary.missing[:8])) + (", ..." if len(summary.missing) > 8 else "")
         lines.append(

@@ -46,9 +46,11 @@ def words(launcher: Path, library: Path, *options: str) -> list[str]:
         (["run", "mpirun", "--", "a"], "put -- before the launcher"),
         (["run", "--"], "nothing after --"),
         (["run", "--", "no-such-launcher", "a"], "launcher no-such-launcher not found"),
-        (["run", "--bogus", "--", "mpirun"], "No such option"),
+        (["run", "--bogus", "--", "mpirun"], "No such option: --bogus (stretto run --help)"),
+        (["report", "--bogus", "x"], "(stretto report --help)"),
+        (["doctor", "--bogus"], "(stretto doctor --help)"),
         (["run", "--accelerate", "maybe", "--", "mpirun"], "maybe"),
-        (["bogus"], "No such command"),
+        (["bogus"], "No such command 'bogus'. (stretto --help)"),
     ],
 )
 def test_mistakes_give_one_line(arguments: list[str], text: str, capfd: pytest.CaptureFixture[str]) -> None:
@@ -134,6 +136,20 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     assert found["wall"]["error"] == pytest.approx(1.2533 * 1.4826 * 0.1 / 3**0.5)
     assert found["collectives"]["value"] == pytest.approx(0.5)
     assert main([*command, "3"]) == 3
+
+
+@pytest.mark.parametrize("one_run", [False, True])
+def test_a_program_without_mpi_cannot_be_compared(
+    one_run: bool, launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for record in (launcher.parent / "records").iterdir():
+        record.unlink()
+    options = ["--one-run"] if one_run else ["-n", "1"]
+    assert main(["compare", *options, "--library", str(library), "--", str(launcher), "0"]) == 1
+    out, err = capfd.readouterr()
+    assert "accelerated / plain" not in out
+    (said,) = [line for line in err.splitlines() if line.startswith("stretto: ")]
+    assert said.startswith("stretto: no MPI call was seen (exit code 0): the program may not use MPI")
 
 
 def test_compare_stops_at_a_failure(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -191,12 +191,18 @@ def test_nccl_is_traced_where_its_library_is(
     assert told(capfd.readouterr().out)["LD_PRELOAD"] == str(library)
 
 
-def test_a_run_without_traces_says_so(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("options", "left"), [([], []), (["-o", "new"], []), (["-o", "mine"], ["mine"])])
+def test_a_run_without_traces_says_so_and_leaves_nothing(
+    options: list[str], left: list[str], launcher: Path, library: Path, place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     shutil.rmtree(launcher.parent / "traces")
-    assert main([*words(launcher, library), "3"]) == 3
+    for name in left:
+        (place / name).mkdir()
+    assert main([*words(launcher, library, *options), "3"]) == 3
     err = capfd.readouterr().err
-    assert "no MPI call was seen" in err
-    assert "Traceback" not in err
+    (said,) = [line for line in err.splitlines() if line.startswith("stretto: ")]
+    assert said.startswith("stretto: no MPI call was seen (exit code 3): ")
+    assert sorted(path.name for path in place.rglob("*")) == left
 
 
 @pytest.mark.parametrize("failure", [ValueError("boom"), KeyboardInterrupt()])
