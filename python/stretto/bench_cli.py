@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stretto import preload, report
+from stretto import preload, programs, report
 from stretto.benchmark import program, tables
 from stretto.cli_options import LibraryOption, MpiOption, check_writable, command_after_dashes, write_json, write_text
 from stretto.errors import StrettoError
@@ -74,7 +74,7 @@ def bench(
     The launcher's command ends before the program, which Stretto brings. Ranks may come late: --arrival, --replay. All run on
     one node.
     """
-    command = command_after_dashes(context, None, "bench")
+    command = _without_program(context, "bench")
     _check_picture(picture)
     if replay and arrival:
         raise StrettoError("--arrival and --replay exclude one another")
@@ -107,6 +107,18 @@ def bench(
     _finish(results, printed, output, picture, plain)
 
 
+def _without_program(context: typer.Context, name: str) -> list[str]:
+    """The launcher's command. StrettoError: it names a program. A shell script may stand there: it may bind the ranks."""
+    command = command_after_dashes(context, None, name)
+    found = programs.certain_program(command[1:])
+    if found is not None and found.name not in _SHELLS:
+        raise StrettoError(
+            f"no program belongs there ({found.name}): stretto {name} brings its own; end with the launcher's options"
+        )
+    return command
+
+
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SIZE = r"\d+[KMkm]?"
 _SHAPES = "balanced|ascending|descending|first-delayed|last-delayed|random|[1-9]\\d{0,5}-late|half-late"
 _NUMBER = r"\d+(\.\d*)?"
@@ -169,6 +181,7 @@ def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
             lines += [f"{one['collective']} of {one['bytes']} bytes: {one['why']}" for one in skipped]
             lines += [] if shown or results.points else [tables.setup_line(results.setup)]
         else:
+            point = point.as_run(results.accelerating)
             lines += [] if point.collective in shown else [tables.header(point)]
             shown.add(point.collective)
             lines.append(tables.row(point))
@@ -199,7 +212,7 @@ def _finish(results: Results, printed: list[str], output: Path | None, picture: 
         else:
             report.say(f"too little was measured to draw anything: {picture} is not written")
     if not plain and not results.accelerating:
-        report.say(f"Stretto did not take part ({results.setup.get('why', '')}): both columns are the MPI library")
+        report.say(f"Stretto did not take part ({results.setup.get('why', '')}): these are the MPI library's own times")
     if results.wrong:
         raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points", 1)
 
@@ -212,8 +225,9 @@ def tune(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Tell what will run and why: --explain allreduce 64K.")] = False,
     ranks: Annotated[
-        int, typer.Option("-n", "--ranks", metavar="N", min=0, help="With --explain: ranks on this node (0: one per CPU).")
-    ] = 0,
+        int | None,
+        typer.Option("-n", "--ranks", metavar="N", min=1, help="With --explain: ranks on this node. Default: one per CPU."),
+    ] = None,
     sizes: Sizes = "8:16M:2",
     budget: Budget = 300,
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write the rules there.")] = None,
@@ -234,7 +248,7 @@ def tune(
     """
     if explain:
         return _explain(context, collectives or [], ranks, bool(arena), library)
-    command = command_after_dashes(context, None, "tune")
+    command = _without_program(context, "tune")
     return _tune(
         command,
         collectives or [],
@@ -281,7 +295,7 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     report.say(f"rules written to {tuned.path}" + ("" if wanted.output else "; jobs use them from now on"))
 
 
-def _explain(context: typer.Context, words: list[str], ranks: int, arena: bool, library: Path | None) -> None:
+def _explain(context: typer.Context, words: list[str], ranks: int | None, arena: bool, library: Path | None) -> None:
     from stretto.benchmark import explain as explaining
     from stretto.benchmark.chooser import Chooser, Question
 

@@ -27,6 +27,11 @@ def find_program(words: Sequence[str]) -> Path | None:
     return _search(words, skip_values=True) or _search(words, skip_values=False)
 
 
+def certain_program(words: Sequence[str]) -> Path | None:
+    """The same, but None too where it may be an option's value; of a script the interpreter."""
+    return _search(words, skip_values=True)
+
+
 def _search(words: Sequence[str], skip_values: bool) -> Path | None:
     previous = ""
     for word in words:

@@ -305,8 +305,32 @@ def test_first_calls_are_told_where_they_differ() -> None:
             return of_bcast if question.collective == "bcast" else of_reduce
 
     bcast = explain.explain(Asked(), chooser.Question("bcast", 8, 2, False), {}, 2)
-    assert bcast[-2:] == ["    a communicator's first calls: direct", "      line 3: bcast fresh=yes direct"]
-    assert len(explain.explain(Asked(), chooser.Question("reduce", 8, 2, False), {}, 2)) == 3
+    assert bcast[-3:-1] == ["    a communicator's first calls: direct", "      line 3: bcast fresh=yes direct"]
+    assert len(explain.explain(Asked(), chooser.Question("reduce", 8, 2, False), {}, 2)) == 4
+
+
+def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
+    class Asked(chooser.Chooser):
+        built_in = "bcast handover\n"
+        header = "tuned build=01 machine=02 mpi=00"
+        tuned_path = tmp_path / "02-03.rules"
+
+        def __init__(self) -> None:
+            pass
+
+        def explain(self, rules: str | None, _: chooser.Question) -> chooser.Answer:
+            return chooser.Answer("handover", 4 if rules else 1)
+
+    def told(environment: dict[str, str]) -> str:
+        return explain.explain(Asked(), chooser.Question("bcast", 8, 3, False), environment, 4)[-1]
+
+    last = "  nothing was measured for this on this machine: stretto tune -- mpirun -n 3 would"
+    assert told({}) == last
+    assert told({"STRETTO_RULES": "builtin"}) != last, "tuned rules would not be used"
+    Asked.tuned_path.write_text(
+        "# Rules measured by stretto tune\ntuned build=01 machine=02 mpi=03\n#   8 B: handover 1.00 us\nbcast handover\n"
+    )
+    assert told({}) != last
 
 
 def test_a_stale_file_is_explained_away() -> None:
@@ -351,6 +375,10 @@ def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
         ("bench --spread 3 -- mpirun -n 2", "--spread needs --arrival"),
         ("bench --arrival random --replay x -- mpirun -n 2", "exclude one another"),
         ("bench --picture x.png -- mpirun -n 2", ".svg or a .html"),
+        ("bench allreduce -- mpirun -n 2 /bin/cat x.py", "no program belongs there (cat): stretto bench brings"),
+        ("tune -- mpirun --oversubscribe -n 2 /bin/echo", "no program belongs there (echo): stretto tune brings its own"),
+        ("tune --explain allreduce 8 -n 0", "greater than or equal to 1 (stretto tune --help)"),
+        ("bench --sices 8 -- mpirun -n 2", "(stretto bench --help)"),
         ("tune --explain", "write stretto tune --explain"),
         ("tune --explain allreduce much", "much is no size"),
     ],
@@ -364,3 +392,33 @@ def test_mistakes_are_one_line(
     assert said in error
     assert error.count("\n") == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_without_stretto_there_is_one_side_and_no_ratio() -> None:
+    """A single rank has nobody to talk to: both sides are the MPI library, told once and in whole words."""
+    found = results(line("allreduce", 1024, mpi=1.25, pmpi=2.5))
+    setup = {**found.setup, "ranks": 1, "cores": 1, "crowded": False, "stretto": "0.1.0", "why": "a single rank has nobody"}
+    found.setup = setup | {"accelerating": False}
+    told = tables.setup_line(found.setup)
+    assert ", 1 rank on 1 core" in told and told.endswith("Stretto 0.1.0 takes no part: a single rank has nobody")
+    (point,) = (one.as_run(found.accelerating) for one in found.points)
+    assert tables.header(point).split() == "allreduce bytes MPI us p10 floor us samples".split()
+    assert point.median("pmpi") == 2.5 and point.ratio is None
+    assert found.points[0].as_run(True) == found.points[0]
+    (alone,) = (one.as_run(False) for one in results(line("bcast", 8, mpi=3.0)).points)
+    assert alone.median("pmpi") == 3.0
+
+
+@pytest.mark.parametrize(
+    "words", ["mpirun -n 2", "mpirun --map-by core -n 2", "mpirun -n 2 numactl --localalloc", "mpirun ./bind"]
+)
+def test_a_launcher_with_its_options_alone(words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that binds the ranks may stand before the benchmark."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bind").write_text('#!/bin/sh\nexec taskset -c 1 "$@"\n')
+    (tmp_path / "bind").chmod(0o755)
+
+    class Context:
+        obj = words.split()
+
+    assert bench_cli._without_program(Context(), "bench") == words.split()  # type: ignore[arg-type]

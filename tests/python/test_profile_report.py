@@ -53,7 +53,9 @@ def test_the_page_fits_100_columns(ranks: int) -> None:
 def test_nothing_is_cut_in_a_table_of_100_columns() -> None:
     """The longest name that is common, numbers of calls and times as in long runs."""
     profile = example(8)
-    long_name = pl.when(pl.col("function") == "MPI_Allreduce").then(pl.lit("MPI_Reduce_scatter_block")).otherwise(pl.col("function"))
+    long_name = (
+        pl.when(pl.col("function") == "MPI_Allreduce").then(pl.lit("MPI_Reduce_scatter_block")).otherwise(pl.col("function"))
+    )
     for name in ("functions", "sizes", "arrival", "late"):
         profile.tables[name] = profile.tables[name].with_columns(function=long_name)
     profile.tables["late"] = profile.tables["late"].with_columns(

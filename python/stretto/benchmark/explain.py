@@ -33,7 +33,10 @@ def explain(chooser: Chooser, question: Question, environment: Mapping[str, str]
     files = [] if setting else _tuned_files(chooser)
     for path in files:
         lines += _by_file(chooser, question, path, about_of(_read(path)).rpartition("; ")[2] or path.name)
-    return lines + _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
+    lines += _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
+    if not setting and not any(line.lstrip().startswith("measured ") for line in lines):
+        lines.append(f"  nothing was measured for this on this machine: stretto tune -- mpirun -n {question.ranks} would")
+    return lines
 
 
 def _by_library(chooser: Chooser, question: Question, text: str | None, source: str, everything: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stretto.errors import StrettoError
@@ -32,6 +32,13 @@ class Point:
     def median(self, side: str) -> float | None:
         value = self.sides.get(side, {}).get("median_us")
         return float(value) if value is not None else None
+
+    def as_run(self, accelerating: bool) -> Point:
+        """Without Stretto the program's calls are the MPI library's: told once, and as such."""
+        if accelerating or PROGRAM not in self.sides:
+            return self
+        rest = {name: side for name, side in self.sides.items() if name != PROGRAM}
+        return replace(self, sides=rest if LIBRARY in rest else {LIBRARY: self.sides[PROGRAM], **rest})
 
     @property
     def ratio(self) -> float | None:

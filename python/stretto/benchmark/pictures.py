@@ -34,7 +34,7 @@ def drawings(results: Results) -> list[Drawing]:
     """In the order of the collectives measured; those that nothing can be drawn of are left out."""
     found: list[Drawing] = []
     for name in dict.fromkeys(point.collective for point in results.points):
-        points = [point for point in results.points if point.collective == name]
+        points = [point.as_run(results.accelerating) for point in results.points if point.collective == name]
         patterns = [point for point in points if point.shape]
         if patterns:
             found += [*gains(name, patterns), *raster(name, patterns)]

@@ -13,11 +13,17 @@ NONE = "-"
 
 def setup_line(setup: dict[str, Any]) -> str:
     library = clean(setup.get("library", "")).split(",")[0]
-    cores = f"{setup.get('ranks')} ranks on {setup.get('cores')} cores"
+    cores = f"{_counted(setup.get('ranks'), 'rank')} on {_counted(setup.get('cores'), 'core')}"
     pinned = ", one each" if setup.get("pinned") else ", taking turns" if setup.get("crowded") else ""
     stretto = setup.get("stretto")
-    state = f"Stretto {stretto} {clean(setup.get('why', ''))}" if stretto else "without Stretto"
+    why = clean(setup.get("why", ""))
+    part = f" {why}" if setup.get("accelerating") else f" takes no part: {why}"
+    state = f"Stretto {stretto}{part}" if stretto else "without Stretto"
     return f"# {library}, {cores}{pinned}, {setup.get('clock')}; {state}"
+
+
+def _counted(number: Any, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def number(value: float | None) -> str:
