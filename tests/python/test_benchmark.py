@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,8 +122,23 @@ def test_pictures_show_every_collective_and_escape_what_they_are_told() -> None:
     assert "allreduce: time of a call" in text
     assert text.count('<path class="stretto"') == 2
     assert "<script>" not in text
-    page = pictures.as_html(found, ["a <b> line"])
+    page = pictures.as_html(found, ["a <b> line", "allreduce   Stretto us"])
     assert "a &lt;b&gt; line" in page
+    assert "Stretto µs" in page
+    assert "pre{overflow-x:auto" in page
+
+
+def test_rates_have_a_logarithmic_axis() -> None:
+    """The floor is many times what a call reaches: on an even axis the curves would lie on the ground."""
+    found = results(*(line("allreduce", size, mpi=size * 1e-3, pmpi=size * 2e-3) for size in (1024, 65536)))
+    found.points = [dataclasses.replace(point, floor=point.bytes * 1e-5) for point in found.points]
+    _, rates = pictures.drawings(found)
+    drawn = rates.render()
+    high, middle, low = (
+        float(re.findall(rf'class="{side}" d="M\S+ ([\d.]+)L', drawn)[0]) for side in ("floor", "stretto", "mpi")
+    )
+    assert high < middle < low
+    assert middle - high == pytest.approx((270 - 44) * 2 / 3, abs=1), "100 and 1 GB/s of 0.1 to 100"
 
 
 def test_pictures_under_an_arrival_pattern_are_gains_and_a_raster() -> None:
@@ -130,6 +147,8 @@ def test_pictures_under_an_arrival_pattern_are_gains_and_a_raster() -> None:
     assert "gain over the MPI library" in text
     assert "last-delayed x10" in text
     assert text.count('<rect class="after"') == 5  # the legend's and one for each rank and side
+    assert "µs after the start" in text
+    assert not re.search(r"\bus\b", text)
 
 
 def test_too_little_for_a_picture() -> None:

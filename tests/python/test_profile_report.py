@@ -249,6 +249,13 @@ def test_shades_keep_the_order_and_tell_zero_from_nothing() -> None:
     assert heat.colors(places[None, :])[0, 4, 3] == 0, "nothing is transparent"
 
 
+def test_the_scale_of_shades_says_that_it_is_logarithmic() -> None:
+    for values, told in ((np.array([1e-6, 1e-2]), True), (np.array([1e-2, 1e-2]), False)):
+        drawing = svg.Drawing(400, 40, "")
+        heat.shade_scale(drawing, 0, 4, values)
+        assert ("logarithmic" in drawing.render()) == told
+
+
 @pytest.mark.parametrize("most", [1e-9, 0.37, 1, 63.2, 1e12, 0, float("nan")])
 def test_axes_have_a_few_round_ticks_inside(most: float) -> None:
     scale = svg.exact(most, 100, 200)

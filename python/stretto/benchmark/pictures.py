@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from stretto.benchmark.model import LIBRARY, PROGRAM, Point, Results
 from stretto.benchmark.tables import pattern, setup_line
@@ -27,6 +27,11 @@ path.stretto,path.shade0{stroke:var(--a)}path.mpi,path.shade1{stroke:var(--b)}pa
 path.floor{stroke-dasharray:5 4}path.shade3{stroke:var(--d)}path.shade4{stroke:var(--e)}path.shade5{stroke:var(--f)}
 rect.stretto,rect.shade0,rect.after{fill:var(--a)}rect.mpi,rect.shade1{fill:var(--b)}rect.floor,rect.shade2{fill:var(--c)}
 rect.shade3{fill:var(--d)}rect.shade4,rect.waits{fill:var(--e)}rect.shade5{fill:var(--f)}
+"""
+
+
+_PAGE = """body{max-width:1100px;margin:2em auto;padding:0 1em}figure{margin:1em 0}svg{max-width:100%;height:auto}
+pre{overflow-x:auto;font-size:12px}
 """
 
 
@@ -61,8 +66,8 @@ def against_size(name: str, points: Sequence[Point]) -> list[Drawing]:
     def bandwidth(of: Callable[[Point], float | None]) -> Callable[[Point], float | None]:
         return lambda point: point.bytes / value / 1e3 if (value := of(point)) else None
 
-    latency = _curves(f"{name}: time of a call", sized, time, lambda value: duration(value * 1e-6), True)
-    through = _curves(f"{name}: bytes of a block per time, GB/s", sized, [bandwidth(one) for one in time], tick, False)
+    latency = _curves(f"{name}: time of a call", sized, time, lambda value: duration(value * 1e-6))
+    through = _curves(f"{name}: bytes of a block per time, GB/s", sized, [bandwidth(one) for one in time], tick)
     return [one for one in (latency, through) if one]
 
 
@@ -71,8 +76,8 @@ def _curves(
     points: Sequence[Point],
     values: Sequence[Callable[[Point], float | None]],
     show: Callable[[float], str],
-    log: bool,
 ) -> Drawing | None:
+    """Logarithmic, since the machine's floor, in its caches, is far from what a call reaches."""
     shown = [[(point.bytes, value) for point in points if (value := of(point)) is not None and value > 0] for of in values]
     most = max((value for one in shown for _, value in one), default=0.0)
     if not most:
@@ -82,7 +87,7 @@ def _curves(
     styles = [*_SIDES.values(), ("floor", "floor of this machine")]
     across = _sizes(points)
     least = min(value for one in shown for _, value in one)
-    up = logarithmic(least, most, 270, 44) if log else replace(exact(most * 1.05, 0, 1, 6), start=270, end=44)
+    up = logarithmic(least, most, 270, 44)
     left_axis(drawing, up, _LEFT, _RIGHT, show)
     present = [number for number, one in enumerate(shown) if one]
     legend(drawing, _LEFT + 330, 16, [styles[number] for number in present])
@@ -137,7 +142,7 @@ def raster(name: str, points: Sequence[Point]) -> list[Drawing]:
     across = exact(end * 1.02, _LEFT, _RIGHT, 8)
     for number, (side, rows) in enumerate(sides):
         _bars(drawing, across, 52 + block * number, height, rows, _SIDES.get(side, (side, side))[1])
-    bottom_axis(drawing, across, 52 + block * len(sides) - 4, "us after the start", lambda value: digits(value))
+    bottom_axis(drawing, across, 52 + block * len(sides) - 4, "µs after the start", lambda value: digits(value))
     return [drawing]
 
 
@@ -151,7 +156,7 @@ def _bars(drawing: Drawing, across: Scale, top: float, height: float, rows: Sequ
         drawing.rect(across(entry), y + 1, across(min(left, last)) - across(entry), height - 2, "waits")
         after = max(entry, last)
         drawing.rect(
-            across(after), y + 1, across(left) - across(after), height - 2, "after", f"rank {rank}: out at {left:.1f} us"
+            across(after), y + 1, across(left) - across(after), height - 2, "after", f"rank {rank}: out at {left:.1f} µs"
         )
     drawing.line(across(last), top + 14, across(last), top + 20 + len(rows) * height, "last")
 
@@ -165,11 +170,12 @@ def as_svg(results: Results) -> str:
 
 
 def as_html(results: Results, lines: Sequence[str]) -> str:
-    """The same with the table, as one page without scripts."""
+    """The same with the table, as one page without scripts; where it is narrow drawings shrink and the table scrolls."""
     body = "".join(f"<figure>{one.render()}</figure>" for one in drawings(results))
-    head = f'<meta charset="utf-8"><title>stretto bench</title><style>{STYLE} body{{max-width:960px;margin:2em auto}}</style>'
+    head = f'<meta charset="utf-8"><title>stretto bench</title><style>{STYLE}{_PAGE}</style>'
     return f"<!doctype html><html><head>{head}</head><body>{body}<pre>{safe_lines(lines)}</pre></body></html>\n"
 
 
 def safe_lines(lines: Sequence[str]) -> str:
-    return "\n".join(safe(line) for line in lines)
+    """With the letter that terminals may lack."""
+    return re.sub(r"\bus\b", "µs", "\n".join(safe(line) for line in lines))

@@ -58,6 +58,7 @@ def png(rgba: Array) -> str:
 
 
 def shade_scale(drawing: Drawing, x: float, y: float, values: Array, show: Any = duration) -> None:
+    """What `shades(values, log=True)` means; the ramp begins 100 to the right of `x`."""
     positive = values[np.isfinite(values) & (values > 0)]
     if not positive.size:
         return
@@ -68,3 +69,4 @@ def shade_scale(drawing: Drawing, x: float, y: float, values: Array, show: Any =
     drawing.text(x + 92, y + 10, show(float(positive.min())), "tick", "end")
     drawing.image(x + 100, y, 150, 12, png(ramp))
     drawing.text(x + 258, y + 10, show(float(positive.max())), "tick")
+    drawing.text(x + 175, y + 24, "logarithmic", "tick", "middle")
