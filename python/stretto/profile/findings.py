@@ -42,7 +42,8 @@ def shares(seen: View) -> list[Said]:
     in_turn = _late_in_turn(seen)
     others = f"; {say.percent(seen.share(rest))} is not in collectives or could not be divided"
     text = f"All calls together take {whole}{several}{others if seen.share(rest) >= REST else ''}.{_estimated(seen)}"
-    text += " No rank is late as a rule: they come late in turn, or are held up now and then." if in_turn else ""
+    if in_turn:
+        text += " No rank is late by more than chance or scheduling: they come late in turn, by little, or are held up at times."
     advice = ""
     if seen.share(waiting + transfer) >= NOTABLE and waiting + transfer > sum(seconds for _, _, seconds in seen.open):
         advice = _against(waiting > transfer, _crowding(seen) if in_turn else "")

@@ -30,7 +30,7 @@ CERTAIN = 5.0  # ... and the least difference in standard deviations
 SPIKE = 20.0  # times the mean: what is above counts as this much, so that one hiccup is no change
 BEYOND_CHANCE = 2.5  # standard deviations: what chance gives once in 160 times is taken for more than chance; `CERTAIN` where
 # it is in few invocations, since what interrupts a rank comes several times running
-MORE = 4.0  # times what another rank causes on an average, that a late one causes at least
+MORE = 3.0  # times what another rank causes on an average, that a late one causes at least
 OFTEN = 0.05  # of the invocations, in which a rank that is late as a rule makes the others wait, ...
 HAIR = 10e-6  # ... and seconds by which it is late there: less is what an interrupt or a cold cache costs
 SLICE = 10e-3  # seconds for which a scheduler gives a core to somebody else: who is later than this may be so seldom
@@ -42,7 +42,7 @@ class _Counts:
     """Of one communicator and function: who was last, and what that cost, in windows of `width` consecutive invocations."""
 
     group: Group
-    last: Array  # [window, member]: invocations
+    last: Array  # by member: invocations
     caused: Array  # [window, member]: seconds that all waited
     weight: Array  # by window: how many invocations those in it stand for
     begin: Array  # seconds, first arrival of the window's first invocation
@@ -55,8 +55,8 @@ class _Counts:
     @classmethod
     def of(cls, group: Group) -> _Counts:
         members = len(group.members)
-        by_member = (np.zeros((WINDOWS, members), np.int32), np.zeros((WINDOWS, members)))
-        return cls(group, *by_member, np.zeros(WINDOWS), np.zeros(WINDOWS), np.zeros(members), np.zeros(members))
+        by_window = (np.zeros((WINDOWS, members)), np.zeros(WINDOWS), np.zeros(WINDOWS))
+        return cls(group, np.zeros(members, np.int64), *by_window, np.zeros(members), np.zeros(members))
 
     def add(self, some: Matched, chosen: Any) -> None:
         arrival, figures = some.arrival[:, chosen], some.figures
@@ -66,7 +66,7 @@ class _Counts:
         window = (self.seen + np.arange(count)) // self.width
         last, first = figures.last_member[chosen], figures.first[chosen]
         place, weight, waiting = window * members + last, some.weight[chosen], figures.waiting[chosen]
-        self.last += np.bincount(place, minlength=WINDOWS * members).reshape(WINDOWS, members).astype(np.int32)
+        self.last += np.bincount(last, minlength=members)
         self.caused += np.bincount(place, waiting * weight, WINDOWS * members).reshape(WINDOWS, members)
         self.weight += np.bincount(window, weight, WINDOWS)
         self.squares += np.bincount(last, waiting**2 * weight, members)
@@ -78,7 +78,7 @@ class _Counts:
 
     def _merge(self) -> None:
         half = WINDOWS // 2
-        for sums in (self.last, self.caused, self.weight):
+        for sums in (self.caused, self.weight):
             sums[:half] = sums[0::2] + sums[1::2]
             sums[half:] = 0
         self.begin[:half] = self.begin[0::2]
@@ -97,13 +97,13 @@ class _Counts:
         """Whether this rank would cause so much by chance or by what the system does on its core, since it is waited for.
 
         By chance each of n ranks causes an n-th, give or take what follows from how few invocations hold the waiting: a rank
-        that is late for its work causes clearly more, and several times what another one does. It is also last clearly more
-        often than in an n-th of the invocations and makes the others wait in a good part of them, or so late that no scheduler
-        did it.
+        that is late for its work causes clearly more, and several times what another one does. It also makes the others wait
+        in a good part of the invocations, or so long that no scheduler did it. How often it is last by a hair is not asked: after
+        an invocation to which it came late, another one may be so.
         """
         used = -(-self.seen // self.width)
         then = np.flatnonzero(self.begin[:used] >= since)
-        caused, last, ranks = self.caused[then].sum(axis=0), self.last[then].sum(axis=0), self.caused.shape[1]
+        caused, ranks = self.caused[then].sum(axis=0), self.caused.shape[1]
         mine, all_ = float(caused[member]), float(caused.sum())
         if ranks < 2 or mine <= 0 or mine < MORE * (all_ - mine) / (ranks - 1):
             return True
@@ -112,8 +112,7 @@ class _Counts:
         needed = CERTAIN if often < USUALLY else BEYOND_CHANCE
         if _beyond_chance(mine / all_, self.caused.sum() ** 2 / self.sampled, ranks) < needed:
             return True
-        is_last = _beyond_chance(last[member] / last.sum(), last.sum(), ranks) >= BEYOND_CHANCE
-        return delay < SLICE and not (is_last and delay >= HAIR and often >= OFTEN)
+        return delay < SLICE and (delay < HAIR or often < OFTEN)
 
 
 def _beyond_chance(share: float, of: float, ranks: int) -> float:
@@ -191,7 +190,7 @@ def late(found: Late, functions: list[str], arrivals: pl.DataFrame) -> pl.DataFr
     rows = []
     keys = ["library", "communicator", "function"]
     for (library, _, function), counts in found.counts.items():
-        last, since, caused = counts.last.sum(axis=0), counts.since(), counts.caused.sum(axis=0)
+        last, since, caused = counts.last, counts.since(), counts.caused.sum(axis=0)
         for member, rank in enumerate(counts.group.members):
             share = float(last[member]) / counts.seen
             behind = float(counts.behind[member]) / counts.seen
