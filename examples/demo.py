@@ -24,6 +24,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import stragglers
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 ROUNDING = 1e-3  # relative; what single-precision rounding may grow to over a short training
@@ -129,8 +131,8 @@ class Demo:
         self.run(command, found)
         return json.loads(found.read_text())
 
-    def profile(self, ranks: int, folder: Path) -> None:
-        """Records a training whose last rank is slower than the others, and shows what the profile says."""
+    def profile(self, ranks: int, folder: Path) -> dict:
+        """Records a training whose last rank is slower than the others, shows the verdict, and returns the report's figures."""
         program = [str(HERE / "stragglers.py"), "--work", "--late", "slow", "--out", str(self.folder / "times.json")]
         command = [self.stretto, "profile", "--trace", "-o", str(folder), "--", *self.mpi.launch(ranks, *program)]
         shutil.rmtree(folder, ignore_errors=True)
@@ -138,7 +140,9 @@ class Demo:
         print(done.stdout)
         if done.returncode:
             sys.exit(f"demo: this failed with exit code {done.returncode}: {' '.join(command)}")
-        subprocess.run([self.stretto, "report", str(folder)], stdout=subprocess.DEVNULL, check=True)
+        figures = self.folder / "profile.json"
+        subprocess.run([self.stretto, "report", str(folder), "--json", str(figures)], stdout=subprocess.DEVNULL, check=True)
+        return json.loads(figures.read_text())
 
 
 def busy_share(seconds: float = 0.3) -> float:
@@ -204,6 +208,13 @@ def verdicts(four: tuple[list[Run], list[Run]], two: tuple[list[Run], list[Run]]
     return [*checks, (identical, "2 ranks: losses with and without Stretto equal to the last bit")]
 
 
+def told_of_late_ranks(report: dict, slowed: int) -> str:
+    """What was done, and what the report found of it."""
+    titles = [one["title"] for one in report["verdict"] if one["figure"] == "late"]
+    says = f'"{titles[0]}"' if titles else "that no rank is late as a rule"
+    return f"rank {slowed} was slowed on purpose by {stragglers.SLOWER * 100:.0f} %: the report says {says}"
+
+
 def show(demo: Demo, options: argparse.Namespace) -> int:
     settings = "at its best known settings" if options.tuned else "at its own default settings"
     cpus = len(os.sched_getaffinity(0))
@@ -228,7 +239,7 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
         f"\nWho is late: the same with {options.ranks} ranks, the last of which computes slower, under stretto profile:",
         flush=True,
     )
-    demo.profile(options.ranks, options.output)
+    report = demo.profile(options.ranks, options.output)
     print(
         "\nWhere to look next:\n"
         f"  {options.output / 'report.html'}\n"
@@ -238,6 +249,7 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
         "  .venv/bin/stretto doctor                                 what this machine offers\n"
         "  examples/train.py                                        the training: plain mpi4py, nothing of Stretto in it"
     )
+    print(f"\nAs a check of the profile: {told_of_late_ranks(report, options.ranks - 1)}")
     return 0 if all(good for good, _ in checks) else 1
 
 

@@ -98,6 +98,7 @@ def work(options: argparse.Namespace) -> None:
                 self.comm.sum_in_place = sum_in_place
 
     comm = train.Communicator(MPI.COMM_WORLD)
+    MPI.Pcontrol(0)  # a profile is to tell of the training alone: before it all wait for rank 0, which reads the images
     settings = argparse.Namespace(
         backend="numpy",
         hidden=options.hidden,
@@ -109,6 +110,8 @@ def work(options: argparse.Namespace) -> None:
     )
     pictures, labels, _ = train.shared_images(comm)
     trainer = Stepping(comm, settings)
+    comm.barrier()
+    MPI.Pcontrol(1)
     images = options.steps * options.batch * comm.size
     trainer.epoch(0, pictures[:images], labels[:images])
     times = comm.comm.gather((trainer.arrived, trainer.left), 0)
