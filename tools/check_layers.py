@@ -46,7 +46,7 @@ PYTHON_LEVELS = {  # profile and profile_report are folders
     "cli_options": 1,
     "analysis": 2,
     "launchers": 2,
-    "programs": 2,
+    "programs": 1,
     "job": 2,
     "profile": 2,
     "rewrite": 3,
