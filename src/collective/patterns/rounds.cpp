@@ -54,7 +54,7 @@ uint64_t Rounds::unit() const {
 void Rounds::fetch_next() {
   constexpr size_t most = 24 << 10;
   const size_t bytes = piece_ * size_t(pieces_);
-  if (team_.fine_pieces || count_ * bytes > most || (goes_ && team_.puts.fastest(piece_) == streamed)) return;
+  if (team_.fine_pieces || count_ * bytes > most || goes_past_caches(piece_)) return;
   const uint64_t next = goes_ ? team_.turns.next(unit()) : 0;
   for (uint32_t i = 0; i < count_; ++i) {
     const Place where = goes_ ? in_ring(next + i * room_) : place(count_ + i);

@@ -96,6 +96,9 @@ class Rounds {
   Status free(uint32_t i) { return team_.all_drained(tenant(i)); }
   int kept_by(uint32_t i) { return team_.not_drained(tenant(i)); }
 
+  // Whether what is put in so many bytes bypasses the caches, as trials stand.
+  bool goes_past_caches(size_t bytes) const { return goes_ && bytes >= tried_from && team_.puts.fastest(bytes) == streamed; }
+
   // Rounds that a rank may have filled and not drained itself, where both happen as they come.
   uint32_t most_ahead() const { return uint32_t(goes_ ? ring_.bytes / room_ : staying) - 1; }
 

@@ -4,8 +4,7 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t block_bytes =
-    16 << 10;  // reduced into the cell and copied on to the output while it is in the first-level cache
+constexpr size_t block_bytes = 16 << 10;  // reduced, and copied on while it is in the first-level cache
 
 class SliceReduction {
  public:
@@ -40,18 +39,31 @@ class SliceReduction {
       STRETTO_TRY(rounds_.get(r, i, own, &inputs[r]));
     }
     inputs[team_.rank] = static_cast<const char*>(request_.input) + rounds_.at(own);
-    reduce_blocks(own, rounds_.in_cell(i, own));
+    reduce_blocks(i, own);
     rounds_.reduced(i);
     return Status::good();
   }
 
-  void reduce_blocks(const Range& own, char* place) {
+  // Each block of the result is made in the cell and copied on while it is in the first-level cache; or, where what is staged
+  // goes past the caches, made where it is wanted and copied to the cell. (A user's function must not find its input in the
+  // output.)
+  void reduce_blocks(uint32_t i, const Range& own) {
     const void** inputs = team_.pointers();
-    size_t elements = std::max<size_t>(block_bytes / request_.element, 1);
-    for (size_t begin = 0; begin < own.size(); begin += elements) {
-      size_t n = std::min(elements, own.size() - begin), done = begin * request_.element, length = n * request_.element;
-      combine(request_, inputs, team_.size, place + done, n);
-      if (consumer_) kernels::copy(output(own) + done, place + done, length, team_.store_of(2 * request_.bytes()));
+    const kernels::Store store = team_.store_of(2 * request_.bytes());
+    const Range whole = rounds_.range(i);
+    const size_t staged = std::max(own.begin - whole.begin, whole.end - own.end) * request_.element;
+    const bool past_caches = consumer_ && rounds_.goes_past_caches(staged) && request_.op != kernels::Op::user;
+    const size_t elements = std::max<size_t>(block_bytes / request_.element, 1);
+    for (size_t begin = own.begin; begin < own.end; begin += elements) {
+      const Range block{begin, std::min(begin + elements, own.end)};
+      const size_t length = rounds_.bytes(block);
+      char* place = rounds_.in_cell(i, block);
+      char* result = consumer_ ? output(block) : nullptr;
+      combine(request_, inputs, team_.size, past_caches ? result : place, block.size());
+      if (past_caches)
+        kernels::copy(place, result, length, kernels::Store::stream);
+      else if (consumer_)
+        kernels::copy(result, place, length, store);
       for (int r = 0; r < team_.size; ++r) inputs[r] = static_cast<const char*>(inputs[r]) + length;
     }
   }
