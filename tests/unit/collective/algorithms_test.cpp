@@ -204,6 +204,16 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
   }
 }
 
+// As trials may find it to be faster.
+TEST_P(EveryAlgorithm, StagesPastTheCaches) {
+  constexpr int streamed = 1;
+  for (const int ranks : {2, 3, 5}) {
+    TeamOfThreads threads(ranks);
+    for (int r = 0; r < ranks; ++r) threads.team(r).puts.settle(streamed);
+    for (int i = 0; i < in_time(12); ++i) run_case(threads, random_case(ranks));
+  }
+}
+
 TEST_P(EveryAlgorithm, SleepsAndWakes) {
   TeamOptions options;
   options.policy = {.looks = 1, .spins = 0, .patience_ns = 0};  // straight to the futex
