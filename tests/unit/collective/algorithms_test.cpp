@@ -207,8 +207,10 @@ TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
 // As trials may find it to be faster.
 TEST_P(EveryAlgorithm, StagesPastTheCaches) {
   constexpr int streamed = 1;
+  TeamOptions options;
+  options.ring_cells = 16;  // that hold enough rounds of a cell to go round
   for (const int ranks : {2, 3, 5}) {
-    TeamOfThreads threads(ranks);
+    TeamOfThreads threads(ranks, options);
     for (int r = 0; r < ranks; ++r) threads.team(r).puts.settle(streamed);
     for (int i = 0; i < in_time(12); ++i) run_case(threads, random_case(ranks));
   }

@@ -37,6 +37,7 @@ inline constexpr int many_ranks = 260;
 
 struct TeamOptions {
   size_t cell_bytes = 4096;
+  uint32_t ring_cells = 4;
   WaitPolicy policy = WaitPolicy::oversubscribed();
   WaitHooks hooks;
   bool direct = true;
@@ -62,7 +63,7 @@ class TeamOfThreads {
   TeamOfThreads(int size, const TeamOptions& options = {}) : size_(size) {
     board_ = static_cast<Board*>(aligned_alloc(cache_line, Board::bytes(size)));
     std::memset(static_cast<void*>(board_), 0, Board::bytes(size));
-    constexpr uint32_t cells = Rounds::staying + 4;  // half of them a ring
+    const uint32_t cells = Rounds::staying + options.ring_cells;
     stage_ = static_cast<char*>(aligned_alloc(cache_line, options.cell_bytes * cells * size_t(size)));
     presence_ = static_cast<PresenceBoard*>(aligned_alloc(cache_line, PresenceBoard::bytes(size)));
     std::memset(static_cast<void*>(presence_), 0, PresenceBoard::bytes(size));
