@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bare.h"
 #include "decline.h"
 #include "floor.h"
 #include "options.h"
@@ -136,6 +137,7 @@ static int measure_all(const Session* session, const Options* options, Data* dat
       const size_t bytes = op == op_barrier ? 0 : options->sizes[i];
       for (int mode = mode_balanced; mode <= mode_batch; ++mode) {
         if (!options_want(options, (Mode)mode, bytes) || !fits(options, (Operation)op, bytes, session->ranks)) continue;
+        if (options->bare && !bare_does((Operation)op, bytes)) continue;
         Point point;
         if (measure((Operation)op, bytes, (Mode)mode, &options->plan, data, line, &point)) return -1;
         if (mode == mode_balanced && !options->plan.oversubscribed && options->plan.one_side != side_pmpi)
@@ -161,9 +163,12 @@ static int compare_collectives(const Session* session, Options* options) {
   if (start_line_open(&line, MPI_COMM_WORLD, options->plan.oversubscribed)) return fail(session, "the ranks are not on one node");
   int failed = data_open(&data, MPI_COMM_WORLD, largest_buffer(options, session->ranks)) != 0, wrong = -1;
   data.in_place = options->in_place;
+  Bare bare;
+  data.bare = options->bare && bare_open(&bare, MPI_COMM_WORLD, options->plan.oversubscribed) == 0 ? &bare : NULL;
   PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (!failed) wrong = measure_all(session, options, &data, &line);
   data_close(&data);
+  if (data.bare) bare_close(&bare);
   start_line_close(&line);
   if (wrong < 0) return fail(session, "no memory for the buffers");
   return wrong ? fail(session, "results were wrong") : 0;

@@ -57,13 +57,17 @@ def _ratios(cells: Iterable[Cell], variant: Variant) -> list[tuple[float, str]]:
     return [(ratio, _where(cell)) for cell in cells if (ratio := cell.ratio(variant)) is not None]
 
 
-def _mean(goal: str, cells: Iterable[Cell], variant: Variant, most: float) -> Verdict:
+def _mean(goal: str, cells: Sequence[Cell], variant: Variant, most: float) -> Verdict:
     points = _ratios(cells, variant)
     mean = geometric_mean(ratio for ratio, _ in points)
     if mean is None:
         return Verdict(goal, "not measured", None)
     worst, where = max(points)
-    return Verdict(goal, f"{mean:.2f} (worst {worst:.2f}: {where})", mean <= most)
+    least = geometric_mean(
+        ratio for cell in cells if cell.ratio(variant) is not None and (ratio := cell.bare_ratio()) is not None
+    )
+    bare = f"; bare calls, without any library: {least:.2f}" if least is not None else ""
+    return Verdict(goal, f"{mean:.2f} (worst {worst:.2f}: {where}){bare}", mean <= most)
 
 
 def _mean_of_each(goal: str, cells: Iterable[Cell], variant: Variant, most: float) -> Verdict:

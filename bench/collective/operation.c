@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bare.h"
+
 const char* const operation_names[operations] = {
     "allreduce", "reduce", "bcast",          "barrier", "gather",   "scatter",    "allgather", "alltoall", "reduce_scatter_block",
     "scan",      "exscan", "reduce_scatter", "gatherv", "scatterv", "allgatherv", "alltoallv"};
@@ -113,6 +115,7 @@ int data_open(Data* data, MPI_Comm comm, size_t most) {
   PMPI_Comm_rank(comm, &data->rank);
   PMPI_Comm_size(comm, &data->ranks);
   data->comm = comm;
+  data->bare = NULL;
   data->in_place = 0;
   data->in = touched_buffer(most);
   data->out = touched_buffer(most);
@@ -151,6 +154,10 @@ void operation_poison(Operation operation, Data* data, size_t bytes) {
 }
 
 void operation_call(Operation operation, int side, const Data* data, size_t bytes, int root) {
+  if (data->bare) {
+    bare_call(data->bare, operation, data, bytes, root);
+    return;
+  }
   const Side* use = &side_table[side];
   const int count = (int)(bytes / sizeof *data->out);
   const float* in = input(operation, data, root);

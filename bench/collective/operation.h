@@ -28,6 +28,8 @@ typedef enum {
   operations
 } Operation;
 
+typedef struct Bare Bare; /* bare.h */
+
 /* A buffer of a block for each rank, in elements. */
 typedef struct {
   int* counts;
@@ -41,6 +43,7 @@ typedef struct {
   float* in;
   float* out; /* results; Bcast's only buffer */
   Blocks gives, gets;
+  Bare* bare; /* does the calls in place of MPI; null: MPI does */
 } Data;
 
 extern const char* const operation_names[operations];

@@ -25,6 +25,7 @@ static const char help[] =
     "  --side SIDE          mpi, pmpi or both (default: both)\n"
     "  --root RANK          of rooted collectives in balanced mode (default: 0)\n"
     "  --in-place           Allreduce and Reduce with MPI_IN_PLACE\n"
+    "  --bare               instead of MPI_X: plain stores in shared memory (barrier, bcast, reduce, allreduce to 1K)\n"
     "  --decline            instead: what calls that pass through or decline cost\n"
     "  --json FILE          write a JSON line per point there\n";
 
@@ -121,6 +122,10 @@ static int parse_one(int letter, Options* options) {
     case 'd':
       options->decline = 1;
       return 0;
+    case 'B':
+      options->bare = 1;
+      options->plan.one_side = side_mpi;
+      return 0;
     case 'j':
       options->json = optarg;
       return 0;
@@ -133,7 +138,7 @@ int parse_options(int argc, char** argv, int speak, Options* options) {
   static const struct option table[] = {
       {"collectives", 1, 0, 'c'}, {"sizes", 1, 0, 's'}, {"most", 1, 0, 'M'}, {"mode", 1, 0, 'm'}, {"batch-limit", 1, 0, 'l'},
       {"budget", 1, 0, 'b'},      {"least", 1, 0, 'n'}, {"side", 1, 0, 'S'}, {"root", 1, 0, 'r'}, {"in-place", 0, 0, 'i'},
-      {"decline", 0, 0, 'd'},     {"json", 1, 0, 'j'},  {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
+      {"decline", 0, 0, 'd'},     {"json", 1, 0, 'j'},  {"bare", 0, 0, 'B'}, {"help", 0, 0, 'h'}, {0, 0, 0, 0}};
   *options = (Options){.wanted = {1, 1, 1, 1},
                        .automatic = 1,
                        .batch_limit = 16384,

@@ -17,6 +17,7 @@ typedef struct {
   size_t most;                    /* bytes: points at which a rank's buffer would be larger are left out */
   Plan plan;
   int decline;
+  int bare; /* instead of MPI_X */
   int in_place;
   const char* json; /* path, or null */
 } Options;

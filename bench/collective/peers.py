@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import goals
 import launchers
 import machine
 import report
@@ -54,9 +55,12 @@ class Job:
     collectives: tuple[str, ...]
     stretto: launchers.Stretto | None = None
     in_turn: bool = False  # MPI_X and PMPI_X, for their ratio; else one of them alone, as every peer is
+    bare: bool = False  # no MPI: plain stores in shared memory
 
     @property
     def way(self) -> str:
+        if self.bare:
+            return tables.BARE
         return "" if not self.stretto else "arena" if self.stretto.arena else "stretto"
 
     @property
@@ -71,7 +75,7 @@ class Job:
         return self.ranks <= machine.cores()
 
     def title(self) -> str:
-        loaded = {"": "", "stretto": " + Stretto", "arena": " + Stretto, arena"}[self.way]
+        loaded = {"": "", "stretto": " + Stretto", "arena": " + Stretto, arena", tables.BARE: ", bare calls"}[self.way]
         return f"{self.peer.title} ({self.config.name}){loaded}, {self.task}"
 
 
@@ -95,6 +99,8 @@ def _jobs(peer: launchers.Peer, ranks: int, group: tuple[str, ...], preloads: Pa
         for with_arena in (None, arena) if arena and group != ("barrier",) else (None,):
             loaded = launchers.Stretto(preloads / peer.preload, with_arena)
             jobs += [Job(peer, configs[0], ranks, group, loaded, in_turn) for in_turn in (False, True)]
+        if peer.key == tables.HOSTS[0] and (small := tuple(name for name in group if name in goals.FIRST)):
+            jobs.append(Job(peer, configs[0], ranks, small, bare=True))
     return jobs
 
 
@@ -104,6 +110,7 @@ def _bytes(size: str) -> int:
 
 def _sizes(job: Job, options: Options) -> list[str]:
     least, most = _FROM_ARENA if job.way == "arena" else 0, options.most if job.pinned() else options.most_shared
+    most = tables.SMALL if job.bare else most
     return [size for size in options.sizes.split(",") if least <= _bytes(size) <= most]
 
 
@@ -115,7 +122,7 @@ def program(job: Job, options: Options) -> launchers.Program:
     if job.pinned() and options.batches:
         words += ["--mode", "both"]
     side = "both" if job.in_turn else "mpi" if job.stretto else "pmpi"
-    return launchers.collective_bench(job.peer, *words, "--side", side)
+    return launchers.collective_bench(job.peer, *words, *(["--bare"] if job.bare else ["--side", side]))
 
 
 def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
@@ -125,15 +132,20 @@ def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
         return []
     commonest = statistics.mode(sorted(apart.values()))
     done: dict[tuple[str, ...], set[tuple[str, int, str]]] = defaultdict(set)
-    every: dict[tuple[bool, str], set[tuple[str, int, str]]] = defaultdict(set)
+    every: dict[tuple[str, str], set[tuple[str, int, str]]] = defaultdict(set)
     for (r, p), where in apart.items():
         run, point = runs[r], runs[r].points()[p]
         if where == commonest:
             what = (point["collective"], point["bytes"], point["mode"])
             done[run.identity].add(what)
-            every[run.way == "arena", run.task].add(what)
+            every[_extent(run.way), run.task].add(what)
     pinned = [job for job in jobs if job.pinned()]
-    return [job for job in pinned if done[job.identity] != every[job.way == "arena", job.task]]
+    return [job for job in pinned if done[job.identity] != every[_extent(job.way), job.task]]
+
+
+def _extent(way: str) -> str:
+    """Runs of one task have the same points where this is equal."""
+    return way if way in ("arena", tables.BARE) else ""
 
 
 def measure(options: Options, kept: Kept) -> None:

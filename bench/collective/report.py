@@ -41,6 +41,8 @@ runs that call MPI_X and PMPI_X in turn, where each finds the caches as the othe
 long a cache line takes between them, measured at every point; on a virtual machine it changes, and only equals are compared.
 *Arena*: large blocks of memory come from an allocator of Stretto's, and peers read them in place. Sizes are those of the vector,
 or of one block where ranks exchange blocks (gatherv and its like: of the mean block; every other one is thrice its neighbour).
+*Bare calls* (of the first four collectives, up to 1 KiB) are their plainest form, stores into lines that the others watch, and no
+library (`bench/collective/bare.h`); how they compare with the best peer stands with the goals.
 The *floor* is the time in which all ranks at once copy what each obtains of the call (STREAM copy of as many bytes, measured
 in the same run); shares of it are medians over the repeats.
 """

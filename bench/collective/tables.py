@@ -13,6 +13,7 @@ from runs import Json, Place, Run, pinned
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 WAYS = ("stretto", "arena")  # how it is loaded (runs.Run.way)
+BARE = "bare"  # the way of a run that calls no MPI, but plain stores in shared memory
 SMALL = 1024  # bytes: goals speak of messages up to 1 KiB and above
 # Measured together, in one run of the program.
 GROUPS = (
@@ -72,6 +73,7 @@ class Cell:
     stretto: dict[Variant, Timing] = field(default_factory=dict)
     in_run: dict[Variant, float] = field(default_factory=dict)  # MPI_X / PMPI_X, called in turn within one run
     of_floor: dict[Variant, float] = field(default_factory=dict)  # the floor / MPI_X within one run
+    bare: Timing | None = None  # plain stores in shared memory (bare.h)
     wrong: int = 0
     missing: tuple[str, ...] = ()  # peers of the series without a time here: the best one is then not known
 
@@ -90,6 +92,10 @@ class Cell:
     @property
     def mode(self) -> str:
         return self.key.mode
+
+    def bare_ratio(self) -> float | None:
+        """Plain stores in shared memory against the best peer; None unless both are known."""
+        return self.bare.us / self.best() if self.bare and self.peers and not self.missing else None
 
     def best(self) -> float:
         return min(timing.us for timing in self.peers.values())
@@ -111,6 +117,7 @@ class Cell:
             **self.key._asdict(),
             "peers": {peer: timing.as_json() for peer, timing in self.peers.items()},
             **{way: {v.host: self._variant_json(v) for v in self.stretto if v.way == way} for way in WAYS},
+            **({BARE: self.bare.as_json()} if self.bare else {}),
             "wrong": self.wrong,
         }
 
@@ -159,7 +166,9 @@ def _cell(key: Key, times: dict[Series, list[Json]], wrong: int) -> Cell:
         alone = [point for point in points if "ratio" not in point] or points
         us, p10 = (statistics.median_low(point[side][name] for point in alone) for name in ("median_us", "p10_us"))
         timing = Timing(us, p10, config)
-        if way:
+        if way == BARE:
+            cell.bare = timing
+        elif way:
             variant = Variant(peer, way)
             cell.stretto[variant] = timing
             if ratios := [point["ratio"] for point in points if "ratio" in point]:

@@ -194,10 +194,28 @@ def test_what_peers_are_compared_with_ran_alone() -> None:
     assert found.in_run[PLAIN] == 0.5
 
 
+def test_bare_calls_stand_beside_the_goals_of_small_messages() -> None:
+    runs = [
+        run("openmpi", [point("allreduce", 8, 2)]),
+        run("openmpi", [point("allreduce", 8, 2)], way="stretto"),
+        run("openmpi", [point("allreduce", 8, 1)], way="bare"),
+    ]
+    cells = merge(runs, distances(runs))
+    assert cells[0].bare_ratio() == 0.25  # 1 us of 4
+    assert cells[0].as_json()["bare"]["us"] == 1
+    found = verdict(cells, "allreduce to 1 KiB")
+    assert found.measured == "0.50 (worst 0.50: allreduce 8 B); bare calls, without any library: 0.25"
+    assert found.met is False
+    (job,) = [job for job in peers.plan(peers.Options([2], peers=("openmpi",), preloads=Path())) if job.bare]
+    words = peers.program(job, peers.Options()).arguments
+    assert words[-1] == "--bare"
+    assert words[words.index("--sizes") + 1] == "8,32,128,512,1K"
+
+
 def test_the_arena_has_runs_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launchers.Peer, "available", lambda _: True)
     options = peers.Options([64], collectives=("barrier", "bcast"), preloads=tmp_path)
-    assert {job.way for job in peers.plan(options)} == {"", "stretto"}
+    assert {job.way for job in peers.plan(options)} == {"", "stretto", "bare"}
     (tmp_path / "libstretto_arena.so").touch()
     jobs = peers.plan(options)
     arena, in_turn = [job for job in jobs if job.way == "arena" and job.peer.key == "mpich"]
