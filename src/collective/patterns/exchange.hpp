@@ -18,6 +18,11 @@ inline void fetch_payload(const Slot& next, size_t bytes) {
   prefetch_for_write(&next, offsetof(Slot, payload) + bytes);
 }
 
+// Ranks that all give and all read fetch payloads of up to so many bytes. More lines are taken away again before they are stored
+// to, and then it takes less time to have fetched none (Zen 4, allreduce of 1 KiB between two ranks: 0.25 us with, 0.20 without;
+// of two last-level caches 0.80 and 0.41; of 688 bytes 0.24 and 0.38).
+inline constexpr size_t most_fetched_by_all = 640;
+
 // The lines of a payload that was announced, to those who read it.
 inline void offer_payload(const Slot& slot, size_t bytes) {
   offer(&slot, offsetof(Slot, payload) + bytes);

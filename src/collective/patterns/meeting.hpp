@@ -12,8 +12,14 @@ class Meeting {
  public:
   explicit Meeting(Team& team) : team_(team), number_(++team.meetings) {}
 
+  uint64_t number() const { return number_; }
+
   // This rank's payload, to be filled before post().
   void* payload() { return slot(team_.rank).payload; }
+  Status claim(void** own) {
+    *own = payload();
+    return Status::good();
+  }
 
   // `bytes` of it.
   void post(size_t bytes, uint32_t note = 0) {
@@ -35,8 +41,16 @@ class Meeting {
   // Of rank r, which has posted.
   uint32_t note(int r) { return slot(r).ready.note; }
 
+  // Whether rank r has posted, and what it is waited for by.
+  bool posted(int r) { return reached(ready(r).value.load(std::memory_order_acquire), number_); }
+  Signal& ready(int r) { return slot(r).ready; }
+
+  void finish() {}  // that all have read all will be seen
+
   // Once all are read.
-  void fetch_next(size_t bytes) { fetch_payload(team_.mine().meeting(number_ + 1), bytes); }
+  void fetch_next(size_t bytes) {
+    if (bytes <= most_fetched_by_all) fetch_payload(team_.mine().meeting(number_ + 1), bytes);
+  }
 
  private:
   Slot& slot(int r) { return team_.board(r).meeting(number_); }

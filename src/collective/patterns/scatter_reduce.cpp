@@ -151,22 +151,21 @@ class DirectScatter {
 }  // namespace
 
 Status scatter_reduce_flat(Team& team, const Request& request) {
-  Exchange exchange(team);
-  void* payload;
-  STRETTO_TRY(exchange.claim(&payload));
-  memcpy(payload, request.input, request.bytes());
-  exchange.post(request.bytes(), note_of(request));
+  Meeting meeting(team);
+  memcpy(meeting.payload(), request.input, request.bytes());
+  meeting.post(request.bytes(), note_of(request));
   const Piece& own = request.gives[team.rank];
   size_t at = size_t(static_cast<const char*>(own.data) - static_cast<const char*>(request.input));
   const void** inputs = team.pointers();
   Status alike;
   for (int r = 0; r < team.size; ++r) {
-    STRETTO_TRY(read_alike(exchange, request, r, &inputs[r], &alike));
+    inputs[r] = meeting.payload();
+    if (r != team.rank) STRETTO_TRY(read_alike(meeting, request, r, &inputs[r], &alike));
     inputs[r] = static_cast<const char*>(inputs[r]) + at;
   }
   if (!alike.ok()) return alike;
   combine(request, inputs, team.size, request.output, own.bytes / request.element);
-  exchange.fetch_next(request.bytes());
+  meeting.fetch_next(request.bytes());
   return Status::good();
 }
 

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "collective/patterns/comers.hpp"
-#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
 #include "collective/patterns/parcels.hpp"
 
 namespace stretto::collective {
@@ -17,9 +17,10 @@ size_t place_of(int r, int giver, int ranks) {
 }
 
 // The label, then the piece for all, or those for each at equal distances. *posted: the bytes.
-Status post(Exchange& exchange, const Team& team, const Request& request, Route route, size_t* posted) {
+template <typename Event>
+Status post(Event& event, const Team& team, const Request& request, Route route, size_t* posted) {
   void* payload;
-  STRETTO_TRY(exchange.claim(&payload));
+  STRETTO_TRY(event.claim(&payload));
   char* to = static_cast<char*>(payload) + sizeof(uint64_t);
   const size_t piece = request.gives->bytes;  // where each is given another, all are equally long
   const int pieces = route.each ? team.size - 1 : 1;
@@ -31,15 +32,16 @@ Status post(Exchange& exchange, const Team& team, const Request& request, Route 
   uint64_t label = label_of(request.kind, Form::flat, piece);
   memcpy(payload, &label, sizeof label);
   *posted = sizeof label + piece * size_t(pieces);
-  exchange.post(*posted);
+  event.post(*posted);
   return Status::good();
 }
 
 // From rank r, which has posted.
-Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Request& request, Route route, int r) {
+template <typename Event>
+Status receive(Event& event, const Team& team, Parcels& parcels, const Request& request, Route route, int r) {
   const void* payload;
   uint64_t label;
-  STRETTO_TRY(exchange.read(r, &payload));
+  STRETTO_TRY(event.read(r, &payload));
   memcpy(&label, payload, sizeof label);
   STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
   size_t bytes = bytes_of(label), at = route.each ? place_of(team.rank, r, team.size) * bytes : 0;
@@ -48,30 +50,41 @@ Status receive(Exchange& exchange, const Team& team, Parcels& parcels, const Req
 }
 
 // From all others, as they come.
-[[gnu::noinline]] Status receive_all(Exchange& exchange, Team& team, Parcels& parcels, const Request& request, Route route) {
+template <typename Event>
+[[gnu::noinline]] Status receive_all(Event& event, Team& team, Parcels& parcels, const Request& request, Route route) {
   Comers comers(team);
   for (int k = 1; k < team.size; ++k) comers.expect((team.rank + k) % team.size);
-  return comers.serve_all([&](int r) { return exchange.posted(r); },
-                          [&](int r) { return receive(exchange, team, parcels, request, route, r); },
-                          [&](int r) { return Awaited{&exchange.ready(r), exchange.number()}; });
+  return comers.serve_all([&](int r) { return event.posted(r); },
+                          [&](int r) { return receive(event, team, parcels, request, route, r); },
+                          [&](int r) { return Awaited{&event.ready(r), event.number()}; });
+}
+
+// In an exchange, or where all give and all get, in a meeting.
+template <typename Event>
+Status ship(Event& event, Team& team, const Request& request, Route route) {
+  Parcels parcels(team, request, route, kernels::Store::cached);
+  size_t posted = 0;
+  if (parcels.gives_any()) STRETTO_TRY(post(event, team, request, route, &posted));
+  parcels.keep_own();
+  if (parcels.gets_any()) {
+    const int only = team.size == 2 ? 1 - team.rank : route.ends == Ends::from_root ? request.root : -1;
+    STRETTO_TRY(only < 0 ? receive_all(event, team, parcels, request, route)
+                         : receive(event, team, parcels, request, route, only));
+  }
+  event.finish();
+  if (posted > 0) event.fetch_next(posted);
+  return parcels.outcome();
 }
 
 }  // namespace
 
 Status ship_flat(Team& team, const Request& request, Route route) {
-  Parcels parcels(team, request, route, kernels::Store::cached);
-  Exchange exchange(team);
-  size_t posted = 0;
-  if (parcels.gives_any()) STRETTO_TRY(post(exchange, team, request, route, &posted));
-  parcels.keep_own();
-  if (parcels.gets_any()) {
-    const int only = team.size == 2 ? 1 - team.rank : route.ends == Ends::from_root ? request.root : -1;
-    STRETTO_TRY(only < 0 ? receive_all(exchange, team, parcels, request, route)
-                         : receive(exchange, team, parcels, request, route, only));
+  if (route.ends == Ends::all) {
+    Meeting meeting(team);
+    return ship(meeting, team, request, route);
   }
-  if (route.ends != Ends::all) exchange.finish();
-  if (posted > 0) exchange.fetch_next(posted);
-  return parcels.outcome();
+  Exchange exchange(team);
+  return ship(exchange, team, request, route);
 }
 
 }  // namespace stretto::collective
