@@ -18,6 +18,8 @@ _FLAGS = frozenset(
     -l -prepend-rank -genvall -genvnone -envall -envnone -print-all-exitcodes -nolocal
     --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog""".split()
 )
+# Those that take two.
+_PAIRS = frozenset(["--mca", "-mca", "--omca", "--gmca", "-gmca", "--prtemca", "--pmixmca", "-genv", "-env"])
 _WRAPPERS = frozenset(["env", "time", "numactl", "taskset", "nice", "ionice", "stdbuf", "setarch", "nohup", "strace", "ltrace"])
 _SECONDS = 30.0
 
@@ -33,10 +35,11 @@ def certain_program(words: Sequence[str]) -> Path | None:
 
 
 def _search(words: Sequence[str], skip_values: bool) -> Path | None:
-    previous = ""
+    before = previous = ""
     for word in words:
         value = skip_values and previous.startswith("-") and "=" not in previous and previous not in _FLAGS
-        previous = word
+        value |= skip_values and before in _PAIRS
+        before, previous = previous, word
         if value or word.startswith("-") or "=" in word or word.isdigit():
             continue
         path = shutil.which(word)

@@ -91,6 +91,8 @@ def test_the_program_behind_options_and_wrappers(tmp_path: Path, monkeypatch: py
     assert programs.find_program("--oversubscribe -n 4 numactl --localalloc app".split()) == app
     assert programs.find_program("-n 2 env A=1 app".split()) == app
     assert programs.find_program("-n 2 absent".split()) is None
+    assert programs.find_program("--mca node app -n 2 numactl app".split()) == app
+    assert programs.certain_program("-n 2 --mca leave_pinned node -genv PIN app".split()) is None
 
 
 def test_a_scripts_interpreter_is_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,17 +46,19 @@ class _Counts:
     caused: Array  # [window, member]: seconds that all waited
     weight: Array  # by window: how many invocations those in it stand for
     begin: Array  # seconds, first arrival of the window's first invocation
+    squares: Array  # [window, member]: sum of the squares of what it caused in each invocation
+    most: Array  # [window, member]: the most that one invocation, with its weight, added to `caused`
+    sampled: Array  # by window: sum of the squares of what each invocation added: how few of them hold the waiting
     behind: Array  # by member: sum of arrival - mean arrival
-    squares: Array  # by member: sum of the squares of what it caused in each invocation
-    sampled: float = 0.0  # the same over all members and with the square of the weight: how far `caused` is from its mean
     width: int = 1
     seen: int = 0
 
     @classmethod
     def of(cls, group: Group) -> _Counts:
         members = len(group.members)
-        by_window = (np.zeros((WINDOWS, members)), np.zeros(WINDOWS), np.zeros(WINDOWS))
-        return cls(group, np.zeros(members, np.int64), *by_window, np.zeros(members), np.zeros(members))
+        caused, squares, most = (np.zeros((WINDOWS, members)) for _ in range(3))
+        weight, begin, sampled = (np.zeros(WINDOWS) for _ in range(3))
+        return cls(group, np.zeros(members, np.int64), caused, weight, begin, squares, most, sampled, np.zeros(members))
 
     def add(self, some: Matched, chosen: Any) -> None:
         arrival, figures = some.arrival[:, chosen], some.figures
@@ -69,8 +71,9 @@ class _Counts:
         self.last += np.bincount(last, minlength=members)
         self.caused += np.bincount(place, waiting * weight, WINDOWS * members).reshape(WINDOWS, members)
         self.weight += np.bincount(window, weight, WINDOWS)
-        self.squares += np.bincount(last, waiting**2 * weight, members)
-        self.sampled += float(((waiting * weight) ** 2).sum())
+        self.squares += np.bincount(place, waiting**2 * weight, WINDOWS * members).reshape(WINDOWS, members)
+        self.sampled += np.bincount(window, (waiting * weight) ** 2, WINDOWS)
+        np.maximum.at(self.most, (window, last), waiting * weight)
         starts = np.flatnonzero((self.seen + np.arange(count)) % self.width == 0)
         self.begin[window[starts]] = first[starts]
         self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1)
@@ -78,9 +81,11 @@ class _Counts:
 
     def _merge(self) -> None:
         half = WINDOWS // 2
-        for sums in (self.caused, self.weight):
+        for sums in (self.caused, self.weight, self.squares, self.sampled):
             sums[:half] = sums[0::2] + sums[1::2]
             sums[half:] = 0
+        self.most[:half] = np.maximum(self.most[0::2], self.most[1::2])
+        self.most[half:] = 0
         self.begin[:half] = self.begin[0::2]
         self.width *= 2
 
@@ -99,18 +104,21 @@ class _Counts:
         By chance each of n ranks causes an n-th, give or take what follows from how few invocations hold the waiting: a rank
         that is late for its work causes clearly more, and several times what another one does. It also makes the others wait
         in a good part of the invocations, or so long that no scheduler did it. How often it is last by a hair is not asked: after
-        an invocation to which it came late, another one may be so.
+        an invocation to which it came late, another one may be so. The longest single wait for somebody else does not count: one
+        hiccup, or the reading of the input, says nothing about this rank.
         """
         used = -(-self.seen // self.width)
         then = np.flatnonzero(self.begin[:used] >= since)
         caused, ranks = self.caused[then].sum(axis=0), self.caused.shape[1]
-        mine, all_ = float(caused[member]), float(caused.sum())
+        hiccup = float(np.delete(self.most[then].max(axis=0), member).max(initial=0.0))
+        mine, all_ = float(caused[member]), float(caused.sum()) - hiccup
+        sampled = float(self.sampled[then].sum()) - hiccup**2
         if ranks < 2 or mine <= 0 or mine < MORE * (all_ - mine) / (ranks - 1):
             return True
-        own, squares = float(self.caused[:, member].sum()), float(self.squares[member])
-        delay, often = squares / own / (ranks - 1), own**2 / squares / float(self.weight[then].sum())
+        squares = float(self.squares[then, member].sum())
+        delay, often = squares / mine / (ranks - 1), mine**2 / squares / float(self.weight[then].sum())
         needed = CERTAIN if often < USUALLY else BEYOND_CHANCE
-        if _beyond_chance(mine / all_, self.caused.sum() ** 2 / self.sampled, ranks) < needed:
+        if _beyond_chance(mine / all_, all_**2 / sampled, ranks) < needed:
             return True
         return delay < SLICE and (delay < HAIR or often < OFTEN)
 

@@ -618,5 +618,28 @@ TEST(Shipment, OfDifferentCallsIsNoticed) {
   });
 }
 
+// Nor may they take what an earlier call left for an answer.
+TEST(Shipment, OfAnotherCallIsNotTakenForAnEarlierOne) {
+  for (const Kind other : {Kind::barrier, Kind::allreduce}) {
+    TeamOfThreads threads(2);
+    threads.run([&](Team& team) {
+      float from = 7, to[2] = {};
+      Piece gives[1] = {{&from, sizeof from}}, gets[2] = {{&to[0], sizeof from}, {&to[1], sizeof from}};
+      Request request;
+      request.kind = Kind::allgather;
+      request.gives = gives;
+      request.gets = gets;
+      for (int i = 0; i < 2; ++i) STRETTO_TRY(ship_flat(team, request, allgather_route));
+      if (team.rank == 0) {
+        const Status status = ship_flat(team, request, allgather_route);
+        return status.code == Code::disagreed ? Status::good() : invalid("not noticed", int(status.code));
+      }
+      Request sum{other, kernels::Op::sum, kernels::Type::f32, 1, sizeof from, 0, &from, to, {}};
+      const Status status = other == Kind::barrier ? barrier_flat(team, sum) : allreduce_flat(team, sum);
+      return other == Kind::barrier || status.code == Code::disagreed ? Status::good() : invalid("not noticed", int(status.code));
+    });
+  }
+}
+
 }  // namespace
 }  // namespace stretto::collective
