@@ -36,6 +36,10 @@ inline uint32_t note_of(const Request& request) {
   const uint32_t size = bytes < exact ? uint32_t(bytes) : hashed | uint32_t(bytes * 0x9e3779b97f4a7c15u >> 41);
   return size << 8 | uint32_t(request.kind) << 1 | 1;
 }
+// The same of a collective whose ranks may give different amounts.
+inline uint32_t note_of_kind(Kind kind) {
+  return uint32_t(kind) << 1 | 1;
+}
 // Of what a slot holds.
 inline size_t bytes_of_note(uint32_t note) {
   return note >> 8;
@@ -122,8 +126,8 @@ Status read_same(Event& event, const Request& request, int r, const void** paylo
   return event.note(r) == note_of(request) ? Status::good() : calls_differ(r);
 }
 
-// Everybody tells everybody, in the slots where shipments label their calls, so that ranks which make different calls see that:
-// all[r] receives the T of rank r.
+// Everybody tells everybody, in the slots where most shipments label their calls, so that ranks which make different calls see
+// that: all[r] receives the T of rank r.
 template <typename T>
 Status compare_all(Team& team, const T& own, T* all) {
   static_assert(sizeof(T) <= slot_payload);

@@ -2,8 +2,8 @@
 // who gives what to whom is the route. Gather, scatter, allgather, alltoall and their forms with varying sizes differ in nothing
 // else.
 //
-// Everybody who gives begins with an exchange, whose payload says which call it is and how much is given. So ranks that disagree
-// find out: what is too long is truncated, and where no order can be made of it the call ends with `disagreed`.
+// Everybody who gives begins with an exchange, or a meeting, whose payload says which call it is and how much is given. So ranks
+// that disagree find out: what is too long is truncated, and where no order can be made of it the call ends with `disagreed`.
 #pragma once
 #include "collective/request.hpp"
 #include "collective/team.hpp"
@@ -23,8 +23,8 @@ inline constexpr Route scatter_route{Ends::from_root, true, true}, scatterv_rout
 inline constexpr Route allgather_route{Ends::all, false, true};  // allgatherv too: its counts are equal on all ranks
 inline constexpr Route alltoall_route{Ends::all, true, true}, alltoallv_route{Ends::all, true, false};
 
-// All that a rank gives rides in its slot: one exchange, nobody waits but for what it gets. For known routes; bytes() of the
-// request is at most flat_shipment. `each`: pieces are equally long.
+// All that a rank gives rides in its slot: one exchange, or where all give one meeting; nobody waits but for what it gets. For
+// known routes; bytes() of the request is at most flat_shipment. `each`: pieces are equally long.
 inline constexpr size_t flat_shipment = slot_payload - sizeof(uint64_t);
 Status ship_flat(Team& team, const Request& request, Route route);
 

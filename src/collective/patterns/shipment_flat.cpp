@@ -32,7 +32,7 @@ Status post(Event& event, const Team& team, const Request& request, Route route,
   uint64_t label = label_of(request.kind, Form::flat, piece);
   memcpy(payload, &label, sizeof label);
   *posted = sizeof label + piece * size_t(pieces);
-  event.post(*posted);
+  event.post(*posted, note_of_kind(request.kind));
   return Status::good();
 }
 
@@ -42,6 +42,7 @@ Status receive(Event& event, const Team& team, Parcels& parcels, const Request& 
   const void* payload;
   uint64_t label;
   STRETTO_TRY(event.read(r, &payload));
+  if (event.note(r) != note_of_kind(request.kind)) return calls_differ(r);  // the label may be of an earlier call
   memcpy(&label, payload, sizeof label);
   STRETTO_TRY(compare_labels(label_of(request.kind, Form::flat, 0), label, r));
   size_t bytes = bytes_of(label), at = route.each ? place_of(team.rank, r, team.size) * bytes : 0;
