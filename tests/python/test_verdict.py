@@ -174,10 +174,10 @@ def test_a_late_rank_is_told_though_another_is_last_by_a_hair_in_the_other_half_
 
 def test_a_late_rank_is_told_though_another_was_once_waited_for_much_longer(tmp_path: Path) -> None:
     """As a rank is that reads the input."""
-    processes = world(4, finalize=22.0)
-    arrivals = 5.0 + np.arange(400)[:, None] * 40e-3 + np.random.default_rng(8).random((400, 4)) * 1e-5
-    arrivals[:, 3] += 10e-3
-    arrivals[0, 1:] -= 3.0
+    processes = world(4, finalize=30.0)
+    arrivals = 8.0 + np.arange(4000)[:, None] * 5e-3 + np.random.default_rng(8).random((4000, 4)) * 1e-5
+    arrivals[2000:, 3] += 1e-3
+    arrivals[0, 1:] -= 5.0
     allreduces(processes, arrivals, 1e-5)
     found = profile(tmp_path, processes)
     assert rows(found.table("late"), rank=3)[0]["since"] is not None
