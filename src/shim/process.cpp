@@ -28,7 +28,7 @@ Settings process_settings;
 
 // Where a library whose file name begins like one of these is loaded, it is asked for MPI. dlopen with RTLD_LOCAL, as
 // Python modules are loaded, hides MPI from RTLD_NEXT.
-constexpr const char* library_prefixes[] = {"libmpi.so",    "libmpi-",     "libmpich.so",  "libmpich-",     "libmpi_abi",
+constexpr const char* library_prefixes[] = {"libmpi.so",    "libmpi-",     "libmpich.so", "libmpich-",     "libmpi_abi",
                                             "libmpi_intel", "libmpi_cray", "libmpi_gnu_", "libmpi_nvidia", "libmpi_amd"};
 
 const char* base_name(const char* path) {
