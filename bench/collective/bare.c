@@ -1,8 +1,9 @@
 #include "bare.h"
 
 #include <sched.h>
-#include <stdint.h>
 #include <string.h>
+
+#include "shared.h"
 
 enum { slots = 8, looks = 4 };
 
@@ -15,14 +16,6 @@ struct BareBoard {
   Slot slots[slots];
   _Alignas(128) atomic_uint done; /* the newest call that its rank has ended */
 };
-
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 /* To the cache that the cores share, from where others have the line sooner (cldemote; elsewhere no operation). */
 static void offer(const void* line) {
@@ -42,29 +35,12 @@ static void fetch_to_write(const void* line) {
 }
 
 int bare_open(Bare* bare, MPI_Comm comm, int sharing) {
-  MPI_Comm node;
-  int ranks, rank, on_node;
+  int ranks;
   PMPI_Comm_size(comm, &ranks);
-  PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  PMPI_Comm_size(node, &on_node);
-  PMPI_Comm_rank(node, &rank);
-  if (on_node != ranks) {
-    PMPI_Comm_free(&node);
-    return -1;
-  }
-  char* base;
-  MPI_Aint size;
-  int unit;
-  const MPI_Aint mine = rank == 0 ? (MPI_Aint)sizeof(BareBoard) * ranks + 128 : 0;
-  PMPI_Win_allocate_shared(mine, 1, MPI_INFO_NULL, node, &base, &bare->window);
-  PMPI_Win_shared_query(bare->window, 0, &size, &unit, &base);
-  bare->boards = (BareBoard*)(((uintptr_t)base + 127) / 128 * 128);
+  bare->boards = shared_open(comm, sizeof(BareBoard) * (size_t)ranks, &bare->window);
   bare->number = bare->drained = 0;
   bare->sharing = sharing;
-  if (rank == 0) memset(bare->boards, 0, sizeof(BareBoard) * (size_t)ranks);
-  PMPI_Barrier(node);
-  PMPI_Comm_free(&node);
-  return 0;
+  return bare->boards ? 0 : -1;
 }
 
 void bare_close(Bare* bare) {

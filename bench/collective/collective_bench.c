@@ -160,11 +160,13 @@ static int compare_collectives(const Session* session, Options* options) {
   StartLine line;
   Data data;
   if (options->plan.root >= session->ranks) return fail(session, "--root is not a rank");
-  if (start_line_open(&line, MPI_COMM_WORLD, options->plan.oversubscribed)) return fail(session, "the ranks are not on one node");
+  Bare bare;
+  const int sharing = options->plan.oversubscribed;
+  if (start_line_open(&line, MPI_COMM_WORLD, sharing) || (options->bare && bare_open(&bare, MPI_COMM_WORLD, sharing)))
+    return fail(session, "the ranks are not on one node");
   int failed = data_open(&data, MPI_COMM_WORLD, largest_buffer(options, session->ranks)) != 0, wrong = -1;
   data.in_place = options->in_place;
-  Bare bare;
-  data.bare = options->bare && bare_open(&bare, MPI_COMM_WORLD, options->plan.oversubscribed) == 0 ? &bare : NULL;
+  if (options->bare) data.bare = &bare;
   PMPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   if (!failed) wrong = measure_all(session, options, &data, &line);
   data_close(&data);

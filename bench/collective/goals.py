@@ -63,10 +63,10 @@ def _mean(goal: str, cells: Sequence[Cell], variant: Variant, most: float) -> Ve
     if mean is None:
         return Verdict(goal, "not measured", None)
     worst, where = max(points)
-    least = geometric_mean(
+    stores = geometric_mean(
         ratio for cell in cells if cell.ratio(variant) is not None and (ratio := cell.bare_ratio()) is not None
     )
-    bare = f"; bare calls, without any library: {least:.2f}" if least is not None else ""
+    bare = f"; bare calls, without any library: {stores:.2f}" if stores is not None else ""
     return Verdict(goal, f"{mean:.2f} (worst {worst:.2f}: {where}){bare}", mean <= most)
 
 

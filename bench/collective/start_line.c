@@ -6,49 +6,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shared.h"
 #include "ticks.h"
 
 enum { polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries = 40 };
 
-static void relax(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
-
 int start_line_open(StartLine* line, MPI_Comm comm, int sharing) {
-  MPI_Comm node;
-  int ranks, rank, on_node;
+  int ranks;
   PMPI_Comm_size(comm, &ranks);
-  PMPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
-  PMPI_Comm_size(node, &on_node);
-  PMPI_Comm_rank(node, &rank);
-  if (on_node != ranks) {
-    PMPI_Comm_free(&node);
-    return -1;
-  }
-  char* base;
-  MPI_Aint size;
-  int unit;
-  MPI_Aint mine = rank == 0 ? (MPI_Aint)sizeof(StartLineShared) + 128 : 0;
-  PMPI_Win_allocate_shared(mine, 1, MPI_INFO_NULL, node, &base, &line->window);
-  PMPI_Win_shared_query(line->window, 0, &size, &unit, &base);
-  /* Pages are mapped at page borders in every process, so the rounded address is the same place on all ranks. */
-  line->shared = (StartLineShared*)(((uintptr_t)base + 127) / 128 * 128);
+  line->shared = shared_open(comm, sizeof(StartLineShared), &line->window);
   line->ranks = (unsigned)ranks;
   line->sharing = sharing;
-  if (rank == 0) {
-    atomic_store(&line->shared->arrived, 0);
-    atomic_store(&line->shared->generation, 0);
-    atomic_store(&line->shared->halted, 0);
-    atomic_store(&line->shared->there, 0);
-    atomic_store(&line->shared->back, 0);
-  }
-  PMPI_Barrier(node);
-  PMPI_Comm_free(&node);
-  return 0;
+  return line->shared ? 0 : -1;
 }
 
 void start_line_close(StartLine* line) {
