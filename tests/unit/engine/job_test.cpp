@@ -30,16 +30,44 @@ TEST(Identity, LaunchersTellTheirRanks) {
   setenv("MPI_LOCALNRANKS", "2", 1);
   EXPECT_EQ(locality().size, 2);
   unsetenv("MPI_LOCALRANKID");
-  setenv("SLURM_LOCALID", "3", 1);
-  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2)", 1);
-  EXPECT_EQ(locality().size, 4);
-  setenv("SLURM_STEP_TASKS_PER_NODE", "4(x2),8", 1);  // nodes differ: not said which this is
-  EXPECT_EQ(locality().size, -1);
-  unsetenv("SLURM_LOCALID");
   char a[256], b[256];
   identify_launch("one", a, sizeof a);
   identify_launch("two", b, sizeof b);
   EXPECT_STRNE(a, b);
+}
+
+TEST(Identity, SlurmListsTheRanksOfAllNodes) {
+  struct Case {
+    const char *list, *node;
+    int size;
+  };
+  setenv("SLURM_LOCALID", "1", 1);
+  setenv("SLURM_STEP_NUM_TASKS", "9", 1);
+  for (const Case& one : std::initializer_list<Case>{{"2", "0", 2},
+                                                     {"4(x2)", "1", 4},
+                                                     {"4(x2)", "2", -1},
+                                                     {"4(x2),8", "2", 8},
+                                                     {"3,4(x10),2(x2)", "0", 3},
+                                                     {"3,4(x10),2(x2)", "10", 4},
+                                                     {"3,4(x10),2(x2)", "12", 2},
+                                                     {"3,4(x10),1", "11", -1},  // fewer than this rank's number
+                                                     {"2,", "1", -1},
+                                                     {"4(x", "0", -1},
+                                                     {"4(x2", "0", -1},
+                                                     {"4(x-1),3", "0", -1},
+                                                     {"99999999999999999999", "0", -1},
+                                                     {"4;3", "0", -1},
+                                                     {"", "0", -1},
+                                                     {"2", "-1", -1},
+                                                     {"2", "", -1}}) {
+    setenv("SLURM_STEP_TASKS_PER_NODE", one.list, 1);
+    setenv("SLURM_NODEID", one.node, 1);
+    EXPECT_EQ(locality().size, one.size) << one.list << " on " << one.node;
+    EXPECT_EQ(locality().world, one.size < 0 ? -1 : 9);
+  }
+  unsetenv("SLURM_STEP_TASKS_PER_NODE");
+  EXPECT_EQ(locality().rank, -1);
+  for (const char* name : {"SLURM_LOCALID", "SLURM_NODEID", "SLURM_STEP_NUM_TASKS"}) unsetenv(name);
 }
 
 TEST(Job, RanksJoinAndKnowEachOther) {
