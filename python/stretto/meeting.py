@@ -1,4 +1,5 @@
-"""Where the nodes of a job meet: a socket of `stretto run`, at which the first rank of every node says who takes part.
+"""Where the nodes of a job meet: a socket of `stretto run`, at which the first rank of every node says who takes part, and which
+takes the records of ranks that do not see its folder.
 
 A rank that does not run Stretto cannot answer MPI's collectives as Stretto's ranks would ask them, so MPI is not used to find
 out. A group is the nodes of one MPI_COMM_WORLD; all of them get one answer: `joined` when every rank has come and all have the
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import re
 import signal
 import socket
 import struct
@@ -16,11 +18,16 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from stretto.record import MOST_BYTES
 
 GREETING = b"stretto meeting 1\n"
 _SIOCGIFADDR = 0x8915
 _LONGEST = 1 << 20  # bytes of a question
 _PATIENCE = 30.0  # seconds to hear a question once connected
+_PAGE = 4096  # bytes of a record that are sent together, behind their number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +81,35 @@ def parse(line: bytes, job_id: str) -> Question | None:
         return None
 
 
+def keep_record(line: bytes, job_id: str, rest: IO[bytes], folder: Path) -> bool:
+    """Writes what follows a line `record JOB NONCE BYTES PAGES` into `folder`; a file with holes where nothing was sent."""
+    match = re.fullmatch(rb"record (\S+) ([0-9a-f]{1,16}) (\d{1,10}) (\d{1,7})\n", line)
+    if not match or match[1] != job_id.encode():
+        return False
+    size, pages = int(match[3]), int(match[4])
+    if size > MOST_BYTES or pages * _PAGE >= size + _PAGE:
+        return False
+    path = folder / f"rank-sent-{match[2].decode()}.record"
+    with path.open("wb") as file:
+        file.truncate(size)
+        for _ in range(pages):
+            sent = rest.read(4 + _PAGE)
+            at = int.from_bytes(sent[:4], "little") * _PAGE
+            if len(sent) < 4 + _PAGE or at >= size:
+                break
+            file.seek(at)
+            file.write(sent[4 : 4 + size - at])
+        else:
+            return True
+    path.unlink()
+    return False
+
+
 class Meeting:
     """Answers in threads of its own until it is closed."""
 
-    def __init__(self, job_id: str) -> None:
-        self._job_id = job_id
+    def __init__(self, job_id: str, folder: Path) -> None:
+        self._job_id, self._folder = job_id, folder
         self._groups: dict[tuple[str, int], Group] = {}
         self._changed = threading.Condition()
         self._socket = socket.create_server(("", 0), backlog=512)
@@ -107,7 +138,10 @@ class Meeting:
         with connection, contextlib.suppress(OSError):
             connection.settimeout(_PATIENCE)
             connection.sendall(GREETING)
-            line = connection.makefile("rb").readline(_LONGEST)
+            hearing = connection.makefile("rb")
+            line = hearing.readline(_LONGEST)
+            if keep_record(line, self._job_id, hearing, self._folder):
+                connection.sendall(b"kept\n")
             question = parse(line, self._job_id)
             if question is not None:
                 connection.sendall(self._answer(question).encode() + b"\n")
@@ -138,12 +172,12 @@ class Meeting:
 
 
 @contextlib.contextmanager
-def held(job_id: str) -> Iterator[str]:
-    """A meeting while the block runs; its addresses, empty where no socket can be had."""
+def held(job_id: str, folder: Path) -> Iterator[str]:
+    """A meeting while the block runs, records going into `folder`; its addresses, empty where no socket can be had."""
     everything = set(signal.valid_signals()) - {signal.SIGKILL, signal.SIGSTOP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, everything)  # threads inherit it: signals are for the launcher
     try:
-        meeting = Meeting(job_id)
+        meeting = Meeting(job_id, folder)
     except OSError:
         meeting = None
     finally:

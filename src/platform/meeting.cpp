@@ -104,17 +104,16 @@ class Attempts {
   int count_ = 0;
 };
 
-bool send_all(int fd, const char* text) {
-  for (size_t left = strlen(text); left > 0;) {
-    ssize_t n = send(fd, text, left, MSG_NOSIGNAL);
+bool send_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
       pollfd writable = {fd, POLLOUT, 0};
       if (poll(&writable, 1, 1000) == 0) return false;
       continue;
     }
     if (n < 0) return false;
-    text += n;
-    left -= size_t(n);
+    bytes.remove_prefix(size_t(n));
   }
   return true;
 }
@@ -126,7 +125,7 @@ void pause_briefly() {
 
 }  // namespace
 
-Status ask_meeting(const char* addresses, const char* question, uint64_t deadline_ns, char* answer, size_t answer_bytes) {
+Status ask_meeting(const char* addresses, std::string_view question, uint64_t deadline_ns, char* answer, size_t answer_bytes) {
   bool asked = false;
   while (now_ns() < deadline_ns) {
     int fd = Attempts(addresses).first(deadline_ns);

@@ -1,9 +1,10 @@
-// Asking a process on another machine: one line to it, one line back, over TCP.
+// Asking a process on another machine: a line to it, and bytes behind it where there are any; one line back; over TCP.
 //
 // Whoever answers greets first, so that no other service that happens to listen there is mistaken for it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "base/status.hpp"
 
@@ -11,9 +12,9 @@ namespace stretto::platform {
 
 inline constexpr const char* meeting_greeting = "stretto meeting 1\n";
 
-// addresses: "10.0.0.1:4000/10.1.0.1:4000", all of one process; whichever answers first is taken. question and answer are lines,
-// the newline included in the former, dropped in the latter. Asks again when the connection breaks.
+// addresses: "10.0.0.1:4000/10.1.0.1:4000", all of one process; whichever answers first is taken. The question's line ends in a
+// newline, the answer comes without. Asks again when the connection breaks.
 // refused: nobody was there. timed_out: the question was sent, and no answer came by the deadline.
-Status ask_meeting(const char* addresses, const char* question, uint64_t deadline_ns, char* answer, size_t answer_bytes);
+Status ask_meeting(const char* addresses, std::string_view question, uint64_t deadline_ns, char* answer, size_t answer_bytes);
 
 }  // namespace stretto::platform

@@ -1,5 +1,6 @@
 // What happens around MPI_Init, MPI_Finalize and MPI_Abort, whichever language calls them.
 #pragma once
+#include "shim/far_record.hpp"
 #include "shim/wrap.hpp"
 
 namespace stretto::shim {
@@ -32,12 +33,13 @@ Word finalize_with(Plain plain) {
   const uint64_t end = ticks();
   trace::count_call(number::Finalize, end - begin, 0);
   profile::profile_finalized(entered, end);
+  send_record();
   return code;
 }
 
 template <class Plain>
 Word abort_with(Plain plain) {
-  if (!in_fortran) aborting();
+  if (!in_fortran) aborting(), send_record();
   return plain();
 }
 

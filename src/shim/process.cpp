@@ -102,7 +102,7 @@ void open_process_record(bool right_mpi) {
   tables.function_count = wrapped_count;
   const char* directory = process_settings.record_dir;
   const Status status = trace::open_record(directory && *directory ? directory : nullptr, tables);
-  if (!status.ok() && speaks())
+  if (!status.ok() && *process_settings.meeting == '\0' && speaks())  // else it is sent there
     log(Level::warning, "no record in %s: %s (%s): counting in memory only", directory, status.what, strerror(status.detail));
   if (right_mpi) profile::open_profile(process_settings, tables);
 }

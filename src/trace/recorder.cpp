@@ -24,6 +24,7 @@ Header no_record;
 Layout layout;
 std::atomic<char*> memory{nullptr};               // the record, once it is open
 std::atomic<uint64_t> free_blocks{owned_blocks};  // bit i: block i belongs to no thread
+bool loose = false;                               // it was to be a file, and is none
 pthread_key_t thread_end;
 
 // The block this thread counts into.
@@ -134,9 +135,15 @@ Status open_record(const char* directory, const Tables& tables) {
   void* base = nullptr;
   const Status status = directory ? map_new_file(directory, layout.total(), &base) : Status::good();
   if (!base) STRETTO_TRY(map_anonymous(layout.total(), &base));
+  loose = !status.ok();
   write_tables(static_cast<char*>(base), tables);
   memory.store(static_cast<char*>(base), std::memory_order_release);
   return status;
+}
+
+LooseRecord loose_record() {
+  const char* base = memory.load(std::memory_order_acquire);
+  return base && loose ? LooseRecord{base, layout.total()} : LooseRecord{};
 }
 
 Header* header() {

@@ -22,6 +22,13 @@ struct Tables {
 // the process; anonymous memory when directory is null or cannot be used (the Status says why; counting works all the same).
 Status open_record(const char* directory, const Tables& tables);
 
+// The record of a process that was to have a file and could not; empty of any other.
+struct LooseRecord {
+  const char* base = nullptr;
+  size_t bytes = 0;
+};
+LooseRecord loose_record();
+
 Header* header();         // never null after open_record; before, a static dummy
 void calibrate();         // stamps last_ticks / last_ns
 void after_fork_child();  // the child counts into memory of its own

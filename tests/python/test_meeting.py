@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +15,8 @@ JOB = "feedbeef"
 
 
 @pytest.fixture
-def place() -> Iterator[meeting.Meeting]:
-    held = meeting.Meeting(JOB)
+def place(tmp_path: Path) -> Iterator[meeting.Meeting]:
+    held = meeting.Meeting(JOB, tmp_path)
     yield held
     held.close()
 
@@ -92,8 +93,51 @@ def test_others_get_no_answer(place: meeting.Meeting, line: str) -> None:
     assert ask(place, line) == ""
 
 
-def test_addresses_are_for_other_machines() -> None:
-    with meeting.held(JOB) as addresses:
+def test_addresses_are_for_other_machines(tmp_path: Path) -> None:
+    with meeting.held(JOB, tmp_path) as addresses:
         assert "127.0.0.1" not in addresses
         for address in addresses.split("/") if addresses else []:
             assert address.rpartition(":")[2].isdigit()
+
+
+def send(place: meeting.Meeting, message: bytes) -> bytes:
+    port = place._socket.getsockname()[1]
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection, connection.makefile("rb") as answers:
+        answers.readline()
+        try:
+            connection.sendall(message)
+            connection.shutdown(socket.SHUT_WR)
+            return answers.readline()
+        except OSError:  # closed before all was heard
+            return b""
+
+
+def page(number: int, letter: bytes) -> bytes:
+    return number.to_bytes(4, "little") + letter * 4096
+
+
+def test_a_record_from_afar_is_kept_with_its_holes(place: meeting.Meeting, tmp_path: Path) -> None:
+    message = f"record {JOB} 1f 10000 2\n".encode() + page(0, b"a") + page(2, b"c")
+    for _ in range(2):  # sent again when the connection broke
+        assert send(place, message) == b"kept\n"
+    (path,) = tmp_path.iterdir()
+    assert path.match("rank-*.record")
+    assert path.read_bytes() == b"a" * 4096 + bytes(4096) + b"c" * (10000 - 8192)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"record other 1f 10000 0\n",
+        b"record feedbeef ../x 10000 0\n",
+        b"record feedbeef 1f 9999999999 0\n",
+        b"record feedbeef 1f 4096 2\n" + page(0, b"a") * 2,
+        b"record feedbeef 1f 10000 2\n" + page(0, b"a"),
+        b"record feedbeef 1f 10000 1\n" + page(3, b"a"),
+        b"record feedbeef 1f 10000 1\n" + page(0, b"a")[:-1],
+        b"record feedbeef 1f 10000 0",
+    ],
+)
+def test_what_is_no_whole_record_leaves_nothing(place: meeting.Meeting, tmp_path: Path, message: bytes) -> None:
+    assert send(place, message) == b""
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,5 @@
 // The profile from the first MPI call to the end of the process.
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,9 @@ void open_profile(const Settings& settings, const trace::Tables& tables) {
   const Status status = trace::open_trace(options, tables);
   if (!status.ok()) {
     const char* why = status.detail > 0 ? strerror(status.detail) : "";
-    if (speaks()) log(Level::warning, "no profile in %s: %s%s%s", settings.record_dir, status.what, *why ? ": " : "", why);
+    const char* hint = status.detail == ENOENT ? " (-o names one that all nodes see)" : "";
+    if (speaks())
+      log(Level::warning, "no profile in %s: %s%s%s%s", settings.record_dir, status.what, *why ? ": " : "", why, hint);
     return;
   }
   atexit(at_exit);
