@@ -31,6 +31,10 @@ class Launcher:
 
 
 KNOWN_NAMES = ("mpirun", "mpiexec", "mpiexec.hydra", "mpirun.openmpi", "mpirun.mpich", "orterun", "prterun", "srun")
+_QUEUES = {  # they start no ranks; what the script or the shell they start says does
+    "sbatch": "write stretto run before srun or mpirun in the script",
+    "salloc": "write it behind: salloc ... stretto run -- srun PROGRAM",
+}
 MPICH_SONAMES = ("libmpi.so.12", "libmpich.so.12")
 _VERSION_SECONDS = 10.0
 
@@ -46,6 +50,8 @@ def locate(word: str) -> Path:
 def identify(word: str) -> Launcher:
     """The launcher behind `word`: by its resolved name, by the files beside it, and last by what --version says."""
     path = locate(word)
+    if path.name in _QUEUES:
+        raise StrettoError(f"{path.name} asks for nodes and starts no ranks: {_QUEUES[path.name]}")
     launcher = _by_name(path) or _by_neighbours(path) or _by_version(path)
     library = programs.library_beside(path, MPICH_SONAMES) if launcher.style is Style.HYDRA else None
     return replace(launcher, abi=programs.abi_of_library(library)) if library else launcher

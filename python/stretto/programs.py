@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ _FLAGS = frozenset(
     """--oversubscribe -oversubscribe --nooversubscribe --allow-run-as-root --use-hwthread-cpus --report-bindings --display-map
     --tag-output --timestamp-output --get-stack-traces --bynode --byslot --bind-to-core -q --quiet -v --verbose -V
     -l -prepend-rank -genvall -genvnone -envall -envnone -print-all-exitcodes -nolocal
-    --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog""".split()
+    --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog -k --no-kill -K --kill-on-bad-exit
+    -E --preserve-env -X --disable-status -Q --contiguous --spread-job --use-min-nodes""".split()
 )
 # Those that take two.
 _PAIRS = frozenset(["--mca", "-mca", "--omca", "--gmca", "-gmca", "--prtemca", "--pmixmca", "-genv", "-env"])
@@ -25,13 +27,28 @@ _SECONDS = 30.0
 
 
 def find_program(words: Sequence[str]) -> Path | None:
-    """The first program of a launcher's arguments, wrappers such as numactl or env skipped; None where it cannot be told."""
+    """The first program of a launcher's arguments, wrappers such as numactl or env skipped; None where it cannot be told.
+
+    Of srun's --multi-prog, the first one in its file.
+    """
+    if "--multi-prog" in words:
+        return _search(_first_of_several(words), skip_values=False)
     return _search(words, skip_values=True) or _search(words, skip_values=False)
 
 
 def certain_program(words: Sequence[str]) -> Path | None:
     """The same, but None too where it may be an option's value; of a script the interpreter."""
     return _search(words, skip_values=True)
+
+
+def _first_of_several(words: Sequence[str]) -> list[str]:
+    """The words of the first line `RANKS PROGRAM ...` of a file that is named among `words`; none where there is no such line."""
+    for path in (Path(word) for word in words if Path(word).is_file()):
+        for line in path.read_text(errors="replace").splitlines():
+            found = re.match(r"\s*[\d*][\d,-]*\s+(.+)", line)
+            if found:
+                return shlex.split(found[1])
+    return []
 
 
 def _search(words: Sequence[str], skip_values: bool) -> Path | None:

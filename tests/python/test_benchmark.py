@@ -19,6 +19,7 @@ from stretto.benchmark.model import Point, Results
 from stretto.benchmark.rules_file import RulesFile
 from stretto.cli import main
 from stretto.errors import StrettoError
+from stretto.launchers import Launcher, Style
 
 SETUP = {
     "kind": "setup",
@@ -368,6 +369,28 @@ def test_mpi_library_is_looked_for_beside_the_launcher(tmp_path: Path) -> None:
     (tmp_path / "lib" / "x86_64-linux-gnu").mkdir(parents=True)
     (tmp_path / "lib" / "x86_64-linux-gnu" / "libmpi.so.40").touch()
     assert program.find_mpi(launcher, "ompi") == str(tmp_path / "lib" / "x86_64-linux-gnu" / "libmpi.so.40")
+
+
+def test_with_srun_the_mpi_on_path_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = Launcher(tmp_path / "srun", Style.SLURM, "", "Slurm")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    with pytest.raises(StrettoError, match="put its mpirun on PATH"):
+        program.which_mpi(launcher, program.Choice())
+    named = program.Choice(mpi_library=tmp_path / "libmpi.so.40")
+    assert program.which_mpi(launcher, named) == ("ompi", str(tmp_path / "libmpi.so.40"))
+    for path in ("bin/mpirun", "bin/prterun", "lib/libmpi.so.40"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch(mode=0o755)
+    assert program.which_mpi(launcher, program.Choice()) == ("ompi", str(tmp_path / "lib" / "libmpi.so.40"))
+    assert program.which_mpi(launcher, named) == ("ompi", str(tmp_path / "libmpi.so.40"))
+
+
+def test_results_of_ranks_elsewhere_lie_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for style, here in ((Style.SLURM, True), (Style.HYDRA, False)):
+        with program.results_folder(Launcher(tmp_path / "x", style, "", "")) as folder:
+            assert (Path(folder).parent == tmp_path) is here
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(("command", "ranks"), [("mpirun -n 4", 4), ("mpiexec -np 16 --x", 16), ("srun --ntasks 3", 3)])

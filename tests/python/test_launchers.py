@@ -95,6 +95,24 @@ def test_the_program_behind_options_and_wrappers(tmp_path: Path, monkeypatch: py
     assert programs.certain_program("-n 2 --mca leave_pinned node -genv PIN app".split()) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("# ranks program\n0-1,3 app x\n* other", True), ("* env A=1 app", True), ("app", False), ("0 absent", False)]
+)
+def test_the_first_of_several_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: bool) -> None:
+    for name in ("app", "env"):
+        program(tmp_path / name).write_bytes(b"binary")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "several").write_text(text)
+    words = ["-n", "2", "--multi-prog", str(tmp_path / "several")]
+    assert programs.find_program(words) == (tmp_path / "app" if found else None)
+
+
+@pytest.mark.parametrize("name", ["sbatch", "salloc"])
+def test_what_only_asks_for_nodes_is_no_launcher(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StrettoError, match=f"{name} asks for nodes and starts no ranks: write"):
+        identify(str(program(tmp_path / name, "slurm 23.02.6")))
+
+
 def test_a_scripts_interpreter_is_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interpreter = program(tmp_path / "python3")
     script = program(tmp_path / "train.py")

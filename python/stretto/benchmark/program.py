@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import tempfile
@@ -13,7 +14,7 @@ from pathlib import Path
 from stretto import job, preload, programs, session
 from stretto.benchmark.model import Point, Results
 from stretto.errors import StrettoError
-from stretto.launchers import MPICH_SONAMES, Launcher, identify
+from stretto.launchers import MPICH_SONAMES, Launcher, Style, identify
 
 PROGRAMS = {
     "ompi": "stretto-bench-ompi",
@@ -63,11 +64,28 @@ def find_mpi(launcher: Path, abi: str) -> str:
     return str(programs.library_beside(launcher, SONAMES[abi]) or SONAMES[abi][0])
 
 
-def plain_abi(launcher: Launcher, chosen: str | None) -> str:
-    abi = chosen or launcher.abi
+def which_mpi(launcher: Launcher, choice: Choice) -> tuple[str, str]:
+    """(ABI, library). srun belongs to no MPI: with it the one on PATH is meant, unless another is named."""
+    home = launcher
+    if not launcher.abi and not choice.mpi_library:
+        home = _mpi_on_path() or launcher
+    abi = choice.abi or home.abi or (programs.abi_of_library(choice.mpi_library) if choice.mpi_library else "")
     if not abi:
-        raise StrettoError("which MPI is meant cannot be told from the launcher: add --mpi ompi|ompi4|mpich|mpich3|abi")
-    return abi
+        raise StrettoError("which MPI is meant cannot be told: put its mpirun on PATH, or add --mpi-library FILE")
+    return abi, str(choice.mpi_library or find_mpi(home.path, abi))
+
+
+def _mpi_on_path() -> Launcher | None:
+    for word in ("mpirun", "mpiexec"):
+        with contextlib.suppress(StrettoError):
+            return identify(word)
+    return None
+
+
+def results_folder(launcher: Launcher) -> tempfile.TemporaryDirectory[str]:
+    """Where the first rank can write too: srun may start it on another machine, which is likely to see the working directory."""
+    here = launcher.style is Style.SLURM and os.access(".", os.W_OK)
+    return tempfile.TemporaryDirectory(prefix=".stretto-bench-", dir=Path.cwd() if here else None)
 
 
 def run(
@@ -78,11 +96,11 @@ def run(
     StrettoError: the launcher or the program failed, or a result was wrong.
     """
     launcher = identify(command[0])
-    abi = plain_abi(launcher, choice.abi)
+    abi, mpi_library = which_mpi(launcher, choice)
     beside = choice.library.resolve() if choice.library else None
-    words = [str(find_program(abi, beside)), "--mpi", str(choice.mpi_library or find_mpi(launcher.path, abi)), *arguments]
+    words = [str(find_program(abi, beside)), "--mpi", mpi_library, *arguments]
     results = Results([*command])
-    with tempfile.TemporaryDirectory(prefix="stretto-bench-") as folder:
+    with results_folder(launcher) as folder:
         lines = Path(folder) / "lines.json"
         whole = [*command, *words, "--json", str(lines)]
         outcome = _execute(launcher, whole, replace(choice, abi=abi), _Follower(lines, results, show))
