@@ -23,6 +23,10 @@ SYSTEM = [
     (["mpicc.openmpi"], "libopenmpi-dev", "the tests with Debian's Open MPI"),
     (["mpiexec.mpich", "mpirun.mpich"], "mpich", "the tests with Debian's MPICH"),
     (["mpicc.mpich"], "libmpich-dev", "the tests with Debian's MPICH"),
+    (["slurmctld"], "slurmctld", "the tests with Slurm"),
+    (["slurmd"], "slurmd", "the tests with Slurm"),
+    (["srun"], "slurm-client", "the tests with Slurm"),
+    (["munged"], "munge", "the tests with Slurm"),
 ]
 
 

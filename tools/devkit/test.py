@@ -38,7 +38,7 @@ def test(part: str = "") -> int:
             build(preset)
             suites.append(ctest(preset))
     suites.append(pytest())
-    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "scale"))
+    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "slurm", "scale"))
     scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
     if not quick:
         scripts.append(ROOT / "tests" / "packaging" / "run")
