@@ -21,12 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from stretto.record import MOST_BYTES
-
 GREETING = b"stretto meeting 1\n"
 _SIOCGIFADDR = 0x8915
 _LONGEST = 1 << 20  # bytes of a question
 _PATIENCE = 30.0  # seconds to hear a question once connected
+_MOST_BYTES = 1 << 28  # of a record
 _PAGE = 4096  # bytes of a record that are sent together, behind their number
 
 
@@ -87,7 +86,7 @@ def keep_record(line: bytes, job_id: str, rest: IO[bytes], folder: Path) -> bool
     if not match or match[1] != job_id.encode():
         return False
     size, pages = int(match[3]), int(match[4])
-    if size > MOST_BYTES or pages * _PAGE >= size + _PAGE:
+    if size > _MOST_BYTES or pages * _PAGE >= size + _PAGE:
         return False
     path = folder / f"rank-sent-{match[2].decode()}.record"
     with path.open("wb") as file:

@@ -96,7 +96,8 @@ def test_the_program_behind_options_and_wrappers(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("# ranks program\n0-1,3 app x\n* other", True), ("* env A=1 app", True), ("app", False), ("0 absent", False)]
+    ("text", "found"),
+    [("# ranks program\n0-1,3 app x\n* other", True), ("* env A=1 app", True), ("app", False), ("0 absent", False)],
 )
 def test_the_first_of_several_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: bool) -> None:
     for name in ("app", "env"):

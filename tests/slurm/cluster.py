@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "nodes"))
 
-import emulated  # noqa: E402
+import emulated
 
 CPUS = 2  # of a node, as Slurm counts them; more than the machine has are refused by task/affinity
 _SECONDS = 20.0  # for the daemons to answer
@@ -124,7 +124,10 @@ def _tail(file: Path) -> list[str]:
 
 @contextlib.contextmanager
 def cluster(count: int) -> Iterator[Cluster]:
-    with tempfile.TemporaryDirectory(prefix="stretto-slurm-", ignore_cleanup_errors=True) as folder, emulated.network(count) as nodes:
+    with (
+        tempfile.TemporaryDirectory(prefix="stretto-slurm-", ignore_cleanup_errors=True) as folder,
+        emulated.network(count) as nodes,
+    ):
         slurm = Cluster(nodes, Path(folder))
         try:
             slurm.start()
