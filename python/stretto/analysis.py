@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -192,7 +193,7 @@ def _add(summary: Summary, one: record.Record, rate: float, end_ns: int) -> None
         collective_ticks += count.ticks if _COLLECTIVE.fullmatch(name) else 0
     for name, kind in one.kinds.items():
         _add_kind(summary.collectives.setdefault(name, Collective()), kind, rate)
-    end = one.finalize_ns or max(one.last_ns, end_ns)
+    end = one.finalize_ns or (max(one.last_ns, end_ns) if one.host == socket.gethostname() else one.last_ns)  # whose clock
     running = (end - one.init_ns) * 1e-9 if 0 < one.init_ns < end else 0.0
     mpi, collective = mpi_ticks * rate, collective_ticks * rate
     names = (one.accelerating, one.verdict, one.host, one.mpi_library)

@@ -14,6 +14,7 @@ import re
 import signal
 import socket
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -25,7 +26,8 @@ GREETING = b"stretto meeting 1\n"
 _SIOCGIFADDR = 0x8915
 _LONGEST = 1 << 20  # bytes of a question
 _PATIENCE = 30.0  # seconds to hear a question once connected
-_MOST_BYTES = 1 << 28  # of a record
+_MOST_BYTES = 1 << 24  # of a record; Stretto's have 3 MB
+_MOST_IN_ALL = 1 << 30  # that are written for a job
 _PAGE = 4096  # bytes of a record that are sent together, behind their number
 
 
@@ -80,28 +82,45 @@ def parse(line: bytes, job_id: str) -> Question | None:
         return None
 
 
-def keep_record(line: bytes, job_id: str, rest: IO[bytes], folder: Path) -> bool:
-    """Writes what follows a line `record JOB NONCE BYTES PAGES` into `folder`; a file with holes where nothing was sent."""
-    match = re.fullmatch(rb"record (\S+) ([0-9a-f]{1,16}) (\d{1,10}) (\d{1,7})\n", line)
-    if not match or match[1] != job_id.encode():
+@dataclass(frozen=True, slots=True)
+class SentRecord:
+    """What a line `record JOB NONCE BYTES PAGES` announces; PAGES times a page's number and the page follow, the others are zero."""
+
+    nonce: str
+    size: int
+    pages: int
+
+    def keep(self, rest: IO[bytes], folder: Path) -> bool:
+        """Reads what follows; under its name in `folder` there is a whole record or none. False: it broke off, or makes no sense."""
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=".sent-", delete=False) as file:
+            try:
+                if self._copy(rest, file):
+                    file.flush()
+                    Path(file.name).replace(folder / f"rank-sent-{self.nonce}.record")
+                    return True
+            finally:
+                Path(file.name).unlink(missing_ok=True)
         return False
-    size, pages = int(match[3]), int(match[4])
-    if size > _MOST_BYTES or pages * _PAGE >= size + _PAGE:
-        return False
-    path = folder / f"rank-sent-{match[2].decode()}.record"
-    with path.open("wb") as file:
-        file.truncate(size)
-        for _ in range(pages):
+
+    def _copy(self, rest: IO[bytes], file: IO[bytes]) -> bool:
+        file.truncate(self.size)
+        for _ in range(self.pages):
             sent = rest.read(4 + _PAGE)
             at = int.from_bytes(sent[:4], "little") * _PAGE
-            if len(sent) < 4 + _PAGE or at >= size:
-                break
+            if len(sent) < 4 + _PAGE or at >= self.size:
+                return False
             file.seek(at)
-            file.write(sent[4 : 4 + size - at])
-        else:
-            return True
-    path.unlink()
-    return False
+            file.write(sent[4 : 4 + self.size - at])
+        return True
+
+
+def parse_record(line: bytes, job_id: str) -> SentRecord | None:
+    """None: something else, of another job, or longer than any of Stretto's."""
+    match = re.fullmatch(rb"record (\S+) ([0-9a-f]{1,16}) (\d{1,10}) (\d{1,7})\n", line)
+    if not match or match[1] != job_id.encode():
+        return None
+    found = SentRecord(match[2].decode(), int(match[3]), int(match[4]))
+    return found if found.size <= _MOST_BYTES and found.pages * _PAGE < found.size + _PAGE else None
 
 
 class Meeting:
@@ -109,6 +128,8 @@ class Meeting:
 
     def __init__(self, job_id: str, folder: Path) -> None:
         self._job_id, self._folder = job_id, folder
+        self._room = _MOST_IN_ALL
+        self._closed = False
         self._groups: dict[tuple[str, int], Group] = {}
         self._changed = threading.Condition()
         self._socket = socket.create_server(("", 0), backlog=512)
@@ -121,17 +142,18 @@ class Meeting:
         return "/".join(f"{address}:{port}" for address in own_addresses())
 
     def close(self) -> None:
+        self._closed = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
     def _accept(self) -> None:
-        while True:
+        while not self._closed:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
+            except (OSError, RuntimeError):  # no descriptor or thread is free, or it has been closed
+                time.sleep(0.01)
 
     def _attend(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
@@ -139,11 +161,17 @@ class Meeting:
             connection.sendall(GREETING)
             hearing = connection.makefile("rb")
             line = hearing.readline(_LONGEST)
-            if keep_record(line, self._job_id, hearing, self._folder):
-                connection.sendall(b"kept\n")
+            record = parse_record(line, self._job_id)
             question = parse(line, self._job_id)
-            if question is not None:
+            if record is not None and self._has_room(record) and record.keep(hearing, self._folder):
+                connection.sendall(b"kept\n")
+            elif question is not None:
                 connection.sendall(self._answer(question).encode() + b"\n")
+
+    def _has_room(self, record: SentRecord) -> bool:
+        with self._changed:
+            self._room -= record.pages * _PAGE
+            return self._room >= 0
 
     def _answer(self, question: Question) -> str:
         """Waits for the verdict of the question's group. The first of a group that fails is to tell the user of it."""

@@ -22,7 +22,7 @@ from stretto.files import read_bytes
 SCHEMA = 1  # of job.json; docs/commands.md describes it
 JOB_FILE = "job.json"
 NCCL_LIBRARY = "libstretto_nccl.so"
-_OURS = ("rank-*.record", "rank-*.trace", JOB_FILE, f".{JOB_FILE}.*", "report.html")
+_OURS = ("rank-*.record", ".sent-*", "rank-*.trace", JOB_FILE, f".{JOB_FILE}.*", "report.html")
 _MOST_FOLDERS = 100_000
 
 

@@ -42,13 +42,14 @@ def certain_program(words: Sequence[str]) -> Path | None:
 
 
 def _first_of_several(words: Sequence[str]) -> list[str]:
-    """The words of the first line `RANKS PROGRAM ...` of a file that is named among `words`; none where there is no such line."""
-    for path in (Path(word) for word in words if Path(word).is_file()):
-        for line in path.read_text(errors="replace").splitlines():
-            found = re.match(r"\s*[\d*][\d,-]*\s+(.+)", line)
-            if found:
-                return shlex.split(found[1])
-    return []
+    """The words of the first line `RANKS PROGRAM ...` of the last file that is named among `words`; none where there is no such line."""
+    path = next((word for word in reversed(words) if os.path.isfile(word)), "")  # noqa: PTH113 (a word may be no path at all)
+    try:
+        lines = Path(path).read_text(errors="replace").splitlines() if path else []
+        found = next(filter(None, (re.match(r"\s*[\d*][\d,-]*\s+(.+)", line) for line in lines)), None)
+        return shlex.split(found[1]) if found else []
+    except (OSError, ValueError):
+        return []
 
 
 def _search(words: Sequence[str], skip_values: bool) -> Path | None:

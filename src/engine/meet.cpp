@@ -59,7 +59,7 @@ Nodes Job::ask_nodes(bool joined) {
   snprintf(&line[at], digits, "%s\n", joined ? "" : "-");
   char answer[32];
   uint64_t deadline = now_ns() + settings_.join_timeout_ms * 1'000'000 + grace_ns;
-  Status status = platform::ask_meeting(settings_.meeting, line.get(), deadline, answer, sizeof answer);
+  Status status = platform::ask_meeting(settings_.meeting, line.get(), {deadline, deadline}, answer, sizeof answer);
   speaks_for_nodes_ = true;
   if (!status.ok()) return status.code == Code::timed_out ? Nodes::unknown : Nodes::unreachable;
   size_t end = strlen(answer);

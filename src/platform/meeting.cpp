@@ -125,13 +125,14 @@ void pause_briefly() {
 
 }  // namespace
 
-Status ask_meeting(const char* addresses, std::string_view question, uint64_t deadline_ns, char* answer, size_t answer_bytes) {
+Status ask_meeting(const char* addresses, std::string_view question, const Deadlines& deadlines, char* answer,
+                   size_t answer_bytes) {
   bool asked = false;
-  while (now_ns() < deadline_ns) {
-    int fd = Attempts(addresses).first(deadline_ns);
+  while (now_ns() < (asked ? deadlines.answered_ns : deadlines.greeted_ns)) {
+    int fd = Attempts(addresses).first(asked ? deadlines.answered_ns : deadlines.greeted_ns);
     if (fd >= 0) {
       asked = true;  // from the first byte on
-      bool answered = send_all(fd, question) && read_line(fd, answer, answer_bytes, deadline_ns);
+      bool answered = send_all(fd, question) && read_line(fd, answer, answer_bytes, deadlines.answered_ns);
       close(fd);
       if (answered) return Status::good();
     }

@@ -123,8 +123,8 @@ bool find_place(const Settings& s, engine::Place* place, char* launch, size_t by
   *worth_saying = true;
   if (alone) {
     set_verdict(
-        "%d ranks were started, but MPI takes each for a job of its own: this launcher does not suit it (under srun, try "
-        "--mpi=pmix or --mpi=pmi2)",
+        "%d ranks were started, and MPI takes each for a job of its own: if they are to be one, this launcher does not suit it "
+        "(under srun, try --mpi=pmix or --mpi=pmi2)",
         locality.world);
     return false;
   }

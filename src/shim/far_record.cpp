@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "engine/identity.hpp"
 #include "platform/meeting.hpp"
+#include "shim/context.hpp"
 #include "shim/hooks.hpp"
 #include "trace/recorder.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 
 constexpr size_t page_bytes = 4096;
 constexpr size_t longest_line = 256;
-constexpr uint64_t patience_ns = 5'000'000'000;
+constexpr uint64_t greeting_ns = 1'000'000'000, patience_ns = 5'000'000'000;
 
 bool empty(const char* page, size_t bytes) {
   return page[0] == 0 && memcmp(page, page + 1, bytes - 1) == 0;
@@ -43,8 +44,9 @@ size_t put_together(const trace::LooseRecord& record, const char* job, char* to)
     end += sizeof number + page_bytes;
     ++count;
   }
-  const int line = snprintf(to, longest_line, "record %.64s %llx %zu %u\n", job,
-                            static_cast<unsigned long long>(now_ns() ^ (uint64_t(getpid()) << 40)), record.bytes, count);
+  static const uint64_t nonce = now_ns() ^ (uint64_t(getpid()) << 40);  // what is sent again takes the place of what was sent
+  const int line =
+      snprintf(to, longest_line, "record %.64s %llx %zu %u\n", job, static_cast<unsigned long long>(nonce), record.bytes, count);
   memmove(to + line, pages, size_t(end - pages));
   return size_t(line) + size_t(end - pages);
 }
@@ -52,10 +54,11 @@ size_t put_together(const trace::LooseRecord& record, const char* job, char* to)
 bool sent(const trace::LooseRecord& record, const Settings& s) {
   const size_t pages = (record.bytes + page_bytes - 1) / page_bytes;
   std::unique_ptr<char[]> message(new (std::nothrow) char[longest_line + pages * (sizeof(uint32_t) + page_bytes)]);
-  if (!message || *s.job == '\0' || *s.meeting == '\0') return false;
+  if (!message || *s.job == '\0' || context().job.nodes() == engine::Nodes::unreachable) return false;
   char answer[16];
   const size_t bytes = put_together(record, s.job, message.get());
-  const Status status = platform::ask_meeting(s.meeting, {message.get(), bytes}, now_ns() + patience_ns, answer, sizeof answer);
+  const Status status = platform::ask_meeting(s.meeting, {message.get(), bytes}, {now_ns() + greeting_ns, now_ns() + patience_ns},
+                                              answer, sizeof answer);
   return status.ok() && strcmp(answer, "kept") == 0;
 }
 
@@ -63,7 +66,8 @@ bool sent(const trace::LooseRecord& record, const Settings& s) {
 
 void send_record() {
   const trace::LooseRecord record = trace::loose_record();
-  if (record.base == nullptr || sent(record, settings()) || engine::locality().rank > 0) return;
+  if (record.base == nullptr || *settings().meeting == '\0') return;  // it has its file, or the user has been told
+  if (sent(record, settings()) || engine::locality().rank > 0) return;
   log(Level::warning, "no record in %s, nor by the network: the summary lacks this node's ranks", settings().record_dir);
 }
 

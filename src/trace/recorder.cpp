@@ -157,6 +157,7 @@ void calibrate() {
 }
 
 void after_fork_child() {
+  loose = false;  // the parent's to send
   char* base = memory.load(std::memory_order_relaxed);
   if (!base) return;
   if (!make_private(base, layout.total(), layout.blocks()).ok()) {

@@ -34,8 +34,11 @@ def test_time_in_mpi_leaves_out_init_and_finalize() -> None:
     assert rank.running_seconds == pytest.approx(800e-9)
 
 
-def test_a_killed_rank_borrows_the_others_clock_and_ends_with_the_job() -> None:
+def test_a_killed_rank_borrows_the_others_clock_and_ends_with_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     killed = example(1, 2, stage=1, last=(1000, 500), finalize_ns=0)
+    elsewhere = analysis.summarise(records(example(0, 2), killed), end_ns=1600)
+    assert elsewhere.ranks[1].running_seconds == 0  # of another machine's clock, nothing is known
+    monkeypatch.setattr("socket.gethostname", lambda: "node1")
     summary = analysis.summarise(records(example(0, 2), killed), end_ns=1600)
     assert summary.ranks[1].mpi_seconds == summary.ranks[0].mpi_seconds
     assert summary.ranks[1].running_seconds == pytest.approx(1000e-9)

@@ -108,6 +108,18 @@ def test_the_first_of_several_programs(tmp_path: Path, monkeypatch: pytest.Monke
     assert programs.find_program(words) == (tmp_path / "app" if found else None)
 
 
+def test_several_programs_are_read_from_the_last_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "app").write_bytes(b"binary")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "printed").write_text("0 ls\n")
+    (tmp_path / "several").write_text("0 app it's\n")
+    words = ["-o", str(tmp_path / "printed"), f"--export=ALL,A={'a' * 5000}", "--multi-prog", str(tmp_path / "several")]
+    assert programs.find_program(words) is None  # a quote that does not end
+    (tmp_path / "several").write_text("0 app its\n")
+    assert programs.find_program(words) == tmp_path / "app"
+    assert programs.find_program(["--multi-prog", str(tmp_path)]) is None
+
+
 @pytest.mark.parametrize("name", ["sbatch", "salloc"])
 def test_what_only_asks_for_nodes_is_no_launcher(tmp_path: Path, name: str) -> None:
     with pytest.raises(StrettoError, match=f"{name} asks for nodes and starts no ranks: write"):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
+import struct
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,6 +127,45 @@ def test_a_record_from_afar_is_kept_with_its_holes(place: meeting.Meeting, tmp_p
     (path,) = tmp_path.iterdir()
     assert path.match("rank-*.record")
     assert path.read_bytes() == b"a" * 4096 + bytes(4096) + b"c" * (10000 - 8192)
+
+
+def test_a_record_is_there_wholly_or_not_at_all(place: meeting.Meeting, tmp_path: Path) -> None:
+    """Seen while it is sent, and once its sender is gone."""
+    port = place._socket.getsockname()[1]
+    connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+    connection.sendall(f"record {JOB} 1f 10000 2\n".encode() + page(0, b"a"))
+    deadline = time.monotonic() + 20
+    while not list(tmp_path.glob(".sent-*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not list(tmp_path.glob("*.record"))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()  # a reset
+    while list(tmp_path.iterdir()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_more_is_written_than_a_job_could_need(
+    place: meeting.Meeting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, "_room", 3 * 4096)
+    for nonce, answer in (("1", b"kept\n"), ("2", b""), ("3", b"")):
+        assert send(place, f"record {JOB} {nonce} 8192 2\n".encode() + page(0, b"a") + page(1, b"b")) == answer
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_it_goes_on_when_descriptors_are_free_again(place: meeting.Meeting) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with socket.socket() as early:
+        free = os.dup(early.fileno())
+        os.close(free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+        try:
+            early.connect(("127.0.0.1", place._socket.getsockname()[1]))
+            time.sleep(0.1)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert ask(place, question("a", "0,1,2,3")) == "joined"
 
 
 @pytest.mark.parametrize(

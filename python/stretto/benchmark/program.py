@@ -102,12 +102,14 @@ def run(
     results = Results([*command])
     with results_folder(launcher) as folder:
         lines = Path(folder) / "lines.json"
+        lines.touch()  # a network file system would remember for a while that there is none
         whole = [*command, *words, "--json", str(lines)]
         outcome = _execute(launcher, whole, replace(choice, abi=abi), _Follower(lines, results, show))
     if outcome.exit_code:
         raise StrettoError(f"the benchmark ended with exit code {outcome.exit_code}", outcome.exit_code)
     if not results.setup:
-        raise StrettoError("the benchmark wrote no results: does the launcher's command start the program on this machine?")
+        where = "see the working directory" if launcher.style is Style.SLURM else "run on this machine"
+        raise StrettoError(f"the benchmark wrote no results: do the ranks {where}?")
     return results
 
 
