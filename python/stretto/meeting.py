@@ -84,14 +84,14 @@ def parse(line: bytes, job_id: str) -> Question | None:
 
 @dataclass(frozen=True, slots=True)
 class SentRecord:
-    """What a line `record JOB NONCE BYTES PAGES` announces; PAGES times a page's number and the page follow, the others are zero."""
+    """What a line `record JOB NONCE BYTES PAGES` announces; behind it come PAGES times a page's number and the page."""
 
     nonce: str
     size: int
     pages: int
 
     def keep(self, rest: IO[bytes], folder: Path) -> bool:
-        """Reads what follows; under its name in `folder` there is a whole record or none. False: it broke off, or makes no sense."""
+        """Into `folder`: the whole record, zero where nothing is sent, or none. False: it broke off, or makes no sense."""
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".sent-", delete=False) as file:
             try:
                 if self._copy(rest, file):

@@ -42,7 +42,7 @@ def certain_program(words: Sequence[str]) -> Path | None:
 
 
 def _first_of_several(words: Sequence[str]) -> list[str]:
-    """The words of the first line `RANKS PROGRAM ...` of the last file that is named among `words`; none where there is no such line."""
+    """Of the last file among `words`, the words of the first line `RANKS PROGRAM ...`; none where there is no such line."""
     path = next((word for word in reversed(words) if os.path.isfile(word)), "")  # noqa: PTH113 (a word may be no path at all)
     try:
         lines = Path(path).read_text(errors="replace").splitlines() if path else []
