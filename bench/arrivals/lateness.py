@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runs import Json, Run, distances, pinned
+from runs import Json, Run, distances, is_placed
 
 PAPER = ("paper_small", "paper_large")
 BALANCED = ("gather", "pair", "slices", "direct")  # Stretto's own that do not go by arrival
@@ -133,7 +133,7 @@ def merge(runs: Sequence[Run], of: str = "median_us") -> list[Cell]:
             peers.add(run.peer)
         for number, point in enumerate(run.points()):
             place = (index, number)
-            if pinned(point) and place not in apart:
+            if is_placed(point) and place not in apart:
                 continue
             where = (point["shape"], float(point["spread"]), apart.get(place, 0))
             key = Key(point["collective"], point["bytes"], point["ranks"], *where)

@@ -100,8 +100,8 @@ static void report(const Session* session, Operation operation, size_t bytes, Mo
   if (one_side != side_mpi) write_side(session->json, "pmpi", pmpi);
   if (one_side == sides) fprintf(session->json, ",\"ratio\":%.4f", mpi->median / pmpi->median);
   if (point->floor_us > 0) fprintf(session->json, ",\"floor_us\":%.4f", point->floor_us);
-  fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"hop_ns\":[%.1f,%.1f],\"wrong\":%zu}\n", point->samples, point->calls,
-          point->hop_ns[0], point->hop_ns[1], point->wrong);
+  fprintf(session->json, ",\"samples\":%u,\"calls\":%u,\"crowded\":%s,\"hop_ns\":[%.1f,%.1f],\"wrong\":%zu}\n", point->samples,
+          point->calls, session->ranks > session->cores ? "true" : "false", point->hop_ns[0], point->hop_ns[1], point->wrong);
   fflush(session->json);
 }
 

@@ -146,10 +146,10 @@ def judge(cells: list[Cell], declining: list[Json]) -> list[Verdict]:
             for apart in sorted({cell.key.apart_ns for cell in mine if cell.ranks == ranks}):
                 here = [c for c in mine if c.ranks == ranks and c.key.apart_ns == apart]
                 where = f"on {variant.host}{way}, {ranks} ranks" + (f", cores {apart} ns apart" if apart else "")
-                if apart:
-                    verdicts += _two_ranks(where, [c for c in here if c.mode == "balanced"], variant)
-                else:
+                if here[0].key.crowded:
                     verdicts += _many_ranks(where, here, variant)
+                else:
+                    verdicts += _two_ranks(where, [c for c in here if c.mode == "balanced"], variant)
     return verdicts + _loaded(declining)
 
 

@@ -34,7 +34,7 @@ _FROM_ARENA = 16 << 10  # bytes: below, nothing is different with an arena
 class Options:
     ranks: list[int] = field(default_factory=lambda: [2, 4, 8])
     repeats: int = 3
-    tries: int = 4  # more rounds for pinned runs with points during which the cores moved
+    tries: int = 4  # more rounds for runs with points during which the cores moved
     sizes: str = FULL_SIZES
     collectives: tuple[str, ...] = tables.COLLECTIVES
     batches: bool = True  # calls back to back also where each rank has a core
@@ -126,7 +126,7 @@ def program(job: Job, options: Options) -> launchers.Program:
 
 
 def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
-    """Pinned jobs with a point not yet measured under the commonest placement of the cores: worth another try."""
+    """Jobs with a point not yet measured under the commonest placement of the cores: worth another try."""
     apart = distances(runs)
     if not apart:
         return []
@@ -139,8 +139,7 @@ def _lacking(runs: list[Run], jobs: list[Job]) -> list[Job]:
             what = (point["collective"], point["bytes"], point["mode"])
             done[run.identity].add(what)
             every[_extent(run.way), run.task].add(what)
-    pinned = [job for job in jobs if job.pinned()]
-    return [job for job in pinned if done[job.identity] != every[_extent(job.way), job.task]]
+    return [job for job in jobs if done[job.identity] != every[_extent(job.way), job.task]]
 
 
 def _extent(way: str) -> str:

@@ -10,7 +10,7 @@ import goals
 import machine
 import tables
 from kept import Kept
-from runs import Json, Place, Run, distances, pinned
+from runs import Json, Place, Run, distances, is_placed
 
 
 def versions_of(runs: list[Run]) -> dict[str, str]:
@@ -108,9 +108,9 @@ def cut_off(runs: list[Run]) -> list[str]:
 
 
 def _moved(runs: list[Run], apart: dict[Place, int]) -> list[str]:
-    places = [(r, p) for r, run in enumerate(runs) for p, point in enumerate(run.points()) if pinned(point)]
+    places = [(r, p) for r, run in enumerate(runs) for p, point in enumerate(run.points()) if is_placed(point)]
     moved = sum(place not in apart for place in places)
-    return [f"{moved} of {len(places)} pinned points left out: the cores moved meanwhile"] if moved else []
+    return [f"{moved} of {len(places)} points left out: the cores moved meanwhile"] if moved else []
 
 
 def declining_table(declining: list[Json]) -> str:

@@ -40,8 +40,8 @@ class Run:
         return asdict(self)
 
 
-def pinned(point: Json) -> bool:
-    """Whether each rank had a core, and their distance was measured."""
+def is_placed(point: Json) -> bool:
+    """Whether the distance of the cores was measured."""
     return bool(max(point["hop_ns"]) > 0)
 
 
@@ -55,7 +55,7 @@ Place = tuple[int, int]  # of a point: index of its run, index in the run
 
 
 def distances(runs: Sequence[Run]) -> dict[Place, int]:
-    """Each settled pinned point -> how far apart its cores were, in ns, the same number for the same placement.
+    """Each settled point -> how far apart its cores were, in ns, the same number for the same placement.
 
     A hypervisor may run two virtual cores on one physical core, in one L3 or in two, and change that at any time; times
     of small messages differ severalfold between these. Only points of one placement may be compared. Placements seen

@@ -20,7 +20,8 @@ typedef struct {
   StartLineShared* shared;
   MPI_Win window;
   unsigned ranks;
-  int sharing; /* more ranks than cores: sleep while waiting, and go at once when released */
+  int sharing;             /* more ranks than cores: sleep while waiting, and go at once when released */
+  int first_cpu, last_cpu; /* that any of the ranks may use */
 } StartLine;
 
 /* Collective over `comm`. Returns 0, or -1 when the ranks do not share a node. */
@@ -35,7 +36,9 @@ int start_line_wait(StartLine* line);
 void start_line_halt(StartLine* line);
 
 /* What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of
- * many tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank. */
+ * many tries. It tells machines, and moments of a virtual machine, apart. Where ranks share cores they sleep meanwhile, so as not
+ * to be moved, and two threads of rank 0 stand on the first and the last core that ranks may use; the other ranks get 0. So do
+ * all where that is one core, or there is one rank. */
 double start_line_hop_ns(StartLine* line, int rank);
 
 #endif

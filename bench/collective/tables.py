@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from runs import Json, Place, Run, pinned
+from runs import Json, Place, Run, is_placed
 
 HOSTS = ("openmpi", "mpich")  # the MPIs under which Stretto is measured
 WAYS = ("stretto", "arena")  # how it is loaded (runs.Run.way)
@@ -44,10 +44,11 @@ class Key(NamedTuple):
     bytes: int
     ranks: int
     mode: str
-    apart_ns: int = 0  # how far apart the cores were (runs.distances); 0: ranks share cores
+    apart_ns: int = 0  # how far apart the cores were (runs.distances); 0: not known
+    crowded: bool = False  # ranks share cores
 
     def reading_order(self) -> tuple[int, int, bool, int, int]:
-        batch_apart = self.apart_ns > 0 and self.mode == "batch"
+        batch_apart = not self.crowded and self.mode == "batch"
         return self.ranks, self.apart_ns, batch_apart, COLLECTIVES.index(self.collective), self.bytes
 
 
@@ -140,15 +141,16 @@ def _rounded(value: float | None) -> float | None:
 def merge(runs: list[Run], apart: dict[Place, int]) -> list[Cell]:
     """Cells in reading order. A peer's time at a point is that of its best settings there.
 
-    `apart`: runs.distances. Points on pinned cores that are not in it are left out.
+    `apart`: runs.distances. Points of which it was measured and that are not in it are left out: the cores moved.
     """
     times: dict[Key, dict[Series, list[Json]]] = defaultdict(lambda: defaultdict(list))
     wrong: dict[Key, int] = defaultdict(int)
     for index, run in enumerate(runs):
         for number, point in enumerate(run.points()):
-            if pinned(point) and (index, number) not in apart:
+            if is_placed(point) and (index, number) not in apart:
                 continue
-            key = Key(point["collective"], point["bytes"], point["ranks"], point["mode"], apart.get((index, number), 0))
+            what = point["collective"], point["bytes"], point["ranks"], point["mode"]
+            key = Key(*what, apart.get((index, number), 0), point.get("crowded", not is_placed(point)))
             times[key][run.peer, run.config, run.way].append(point)
             wrong[key] += point["wrong"]
     cells = [_cell(key, times[key], wrong[key]) for key in sorted(times, key=Key.reading_order)]
@@ -275,8 +277,8 @@ def lost(cells: list[Cell], peers: dict[str, str], most: int = 80) -> str:
 
 def _group(cell: Cell, cells: list[Cell]) -> str:
     """The title of the cell's table. Where ranks share cores, one table holds both modes, chosen by size."""
-    if cell.key.apart_ns == 0 and any(other.mode == "batch" and other.ranks == cell.ranks for other in cells):
-        return f"{cell.ranks} ranks on fewer cores, batches up to 16 KiB, single calls above"
-    how = "calls from a common start" if cell.mode == "balanced" else "calls back to back"
     apart = f", cores {cell.key.apart_ns} ns apart" if cell.key.apart_ns else ""
+    if cell.key.crowded and any(other.mode == "batch" and other.ranks == cell.ranks for other in cells):
+        return f"{cell.ranks} ranks on fewer cores{apart}, batches up to 16 KiB, single calls above"
+    how = "calls from a common start" if cell.mode == "balanced" else "calls back to back"
     return f"{cell.ranks} ranks{apart}, {how}"

@@ -106,11 +106,25 @@ def test_shares_of_the_floor() -> None:
 
 
 def test_many_ranks_are_judged_over_all_sizes() -> None:
-    shared = {"ranks": 4, "apart_ns": 0}
+    shared = {"ranks": 4, "apart_ns": 0, "crowded": True}
     cells = [cell("scan", 8, 0.2, mode="batch", **shared), cell("scan", 1 << 20, 0.9, **shared)]
     assert verdict(cells, "4 ranks: every collective at most 0.6").met
     assert not verdict(cells[1:], "4 ranks: every collective at most 0.6").met
     assert verdict(cells, "small messages").met is None  # a goal of the first four collectives
+    far = [cell("scan", 8, 0.9, **{**shared, "apart_ns": 240})]
+    assert verdict([*cells, *far], "4 ranks: every collective at most 0.6").met
+    assert not verdict([*cells, *far], "4 ranks, cores 240 ns apart: every collective at most 0.6").met
+
+
+@pytest.mark.parametrize(("told", "crowded"), [({"crowded": True}, True), ({"crowded": False}, False), ({}, False)])
+def test_where_ranks_share_cores_their_distance_counts_too(told: dict[str, bool], crowded: bool) -> None:
+    """Series from before that was told have it of ranks with a core each alone."""
+    one = {"kind": "point", "collective": "bcast", "bytes": 8, "ranks": 4, "mode": "balanced", "wrong": 0, **told}
+    times = {"median_us": 1.0, "p10_us": 1.0}
+    lines = [{**one, "hop_ns": hops, "pmpi": times} for hops in ([50, 60], [240, 250], [50, 240])]
+    runs = [Run("mpich", "", "", "", lines)]
+    found = [cell.key for cell in merge(runs, distances(runs))]
+    assert [(key.apart_ns, key.crowded) for key in found] == [(50, crowded), (240, crowded)]
 
 
 def test_what_is_lost_stands_worst_first() -> None:
