@@ -13,6 +13,7 @@ from devkit.common import MPI_ENVIRONMENTS, OLD_MPI, ROOT, VENV, DevError, captu
 REQUIREMENTS = ROOT / "tools" / "requirements"
 EXAMPLES = ROOT / ".mpi" / "examples"
 
+SLURM = "the tests with Slurm"  # they are left out where it cannot be installed
 # (found where one of these exists, Debian package, what it is for); the first two groups are needed to build and test.
 SYSTEM = [
     (["g++"], "g++", "the build"),
@@ -23,10 +24,10 @@ SYSTEM = [
     (["mpicc.openmpi"], "libopenmpi-dev", "the tests with Debian's Open MPI"),
     (["mpiexec.mpich", "mpirun.mpich"], "mpich", "the tests with Debian's MPICH"),
     (["mpicc.mpich"], "libmpich-dev", "the tests with Debian's MPICH"),
-    (["slurmctld"], "slurmctld", "the tests with Slurm"),
-    (["slurmd"], "slurmd", "the tests with Slurm"),
-    (["srun"], "slurm-client", "the tests with Slurm"),
-    (["munged"], "munge", "the tests with Slurm"),
+    (["slurmctld"], "slurmctld", SLURM),
+    (["slurmd"], "slurmd", SLURM),
+    (["srun"], "slurm-client", SLURM),
+    (["munged"], "munge", SLURM),
 ]
 
 
@@ -54,7 +55,13 @@ def system_packages() -> None:
         say(f"installing {' '.join(names)}")
         quiet = {"DEBIAN_FRONTEND": "noninteractive"}
         run(["apt-get", "update", "-qq"], quiet)
-        need(["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names], quiet)
+        install: list[str | Path] = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"]
+        slurm = [name for name in names if missing[name] == SLURM]
+        needed = [name for name in names if name not in slurm]
+        if needed:
+            need([*install, *needed], quiet)
+        if slurm and run([*install, *slurm], quiet):
+            say(f"{' '.join(slurm)} cannot be installed: without {SLURM}")
         return
     for name in names:
         say(f"missing: {name}, for {missing[name]}")
