@@ -112,22 +112,22 @@ bool prepare_policy(const Settings& s, Context& c) {
 bool find_place(const Settings& s, engine::Place* place, char* launch, size_t bytes, bool* worth_saying) {
   *worth_saying = false;
   const engine::Locality locality = engine::locality();
-  const bool alone = place->world_size == 1;
-  if (alone && locality.world <= 1) return set_verdict("a single rank has nobody to talk to"), false;
+  if (place->world_size == 1 && locality.world <= 1) return set_verdict("a single rank has nobody to talk to"), false;
   MPI_Comm parent = comm_null();
   if (mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null())
     return set_verdict("spawned processes are left to MPI"), false;
-  place->local_rank = locality.rank;
-  place->local_size = locality.size;
-  if (locality.size == 1 && strcmp(s.nodes, "off") == 0 && !alone) return set_verdict("the only rank of its node"), false;
   *worth_saying = true;
-  if (alone) {
+  if (place->world_size == 1) {
     set_verdict(
         "%d ranks were started, and MPI takes each for a job of its own: if they are to be one, this launcher does not suit it "
         "(under srun, try --mpi=pmix or --mpi=pmi2)",
         locality.world);
     return false;
   }
+  place->local_rank = locality.rank;
+  place->local_size = locality.size;
+  *worth_saying = locality.size != 1 || strcmp(s.nodes, "off") != 0;
+  if (!*worth_saying) return set_verdict("the only rank of its node"), false;
   if (locality.rank < 0) return set_verdict("the launcher does not tell which ranks share this node"), false;
   engine::identify_launch(s.job, launch, bytes);
   place->job = launch;
