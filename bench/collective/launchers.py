@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import machine
+
 ROOT = Path(__file__).resolve().parents[2]
 INTEL = "impi-rt==2021.19.0"  # its libfabric requirement is not needed on one node
 _FOREIGN = ("OMPI_", "PMIX_", "PRTE_", "MPIR_CVAR_", "I_MPI_", "FI_", "UCX_", "STRETTO_", "LD_PRELOAD")
@@ -117,12 +119,15 @@ def _environment(peer: Peer, config: Config) -> dict[str, str]:
 
 def _for_ranks(peer: Peer, ranks: int, cores: int, settings: Mapping[str, str]) -> list[str]:
     """Launcher arguments: rank count, binding, and environment for the ranks alone."""
-    args = ["-n", str(ranks)]
+    args, unit = ["-n", str(ranks)], "hwthread" if ranks > machine.physical_cores() else "core"
     if peer.key == "openmpi":
-        args += ["--bind-to", "core"] if ranks <= cores else ["--bind-to", "none", "--oversubscribe"]
+        args += ["--use-hwthread-cpus"] if unit == "hwthread" else []
+        args += ["--map-by", unit, "--bind-to", unit] if ranks <= cores else ["--bind-to", "none", "--oversubscribe"]
         return args + [word for name, value in settings.items() for word in ("-x", f"{name}={value}")]
     if peer.key == "mpich" and ranks <= cores:
-        args += ["-bind-to", "core"]  # Intel MPI binds by itself
+        args += ["-bind-to", unit, "-map-by", unit]
+    if peer.key == "intel" and ranks <= cores:
+        args += ["-genv", "I_MPI_PIN_DOMAIN", "1" if unit == "hwthread" else unit, "-genv", "I_MPI_PIN_ORDER", "compact"]
     return args + [word for name, value in settings.items() for word in ("-genv", name, value)]
 
 
@@ -134,9 +139,9 @@ def _check(setup: dict[str, Any], peer: Peer, stretto: Stretto | None) -> None:
     if stretto and setup["ranks"] > 1 and stretto.settings.get("STRETTO_ACCELERATE") != "off" and not setup["accelerating"]:
         raise RunFailed(f"Stretto took no part: {setup.get('why') or 'see the summary of stretto run'}")
     places = setup["cpus"] if "cpus" in setup else [_cpus(mask) for mask in setup["cpu_masks"]]
-    apart = all(len(cpus) == 1 for cpus in places) and len({cpus[0] for cpus in places}) == len(places)
+    apart = len({cpu for cpus in places for cpu in cpus}) == sum(map(len, places))
     if setup["ranks"] <= setup["cores"] and not apart:
-        raise RunFailed(f"ranks are not pinned to a core each (CPUs {places})")
+        raise RunFailed(f"ranks are not pinned to cores of their own (CPUs {places})")
 
 
 def _cpus(mask: int) -> list[int]:

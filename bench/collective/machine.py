@@ -45,6 +45,12 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+def physical_cores() -> int:
+    """Cores to which these CPUs belong: fewer where a core has several hardware threads."""
+    topology = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+    return len({_read(topology.format(cpu)) or str(cpu) for cpu in os.sched_getaffinity(0)})
+
+
 def cpu_model() -> str:
     info = _cpuinfo()
     try:
