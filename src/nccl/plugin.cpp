@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "nccl/library.hpp"
 #include "nccl/pool.hpp"
 #include "nccl/session.hpp"
@@ -13,6 +14,7 @@ namespace stretto::nccl {
 namespace {
 
 constexpr uint32_t most_outstanding = 8192;  // tasks of a communicator that wait for the GPU
+constexpr uint64_t inexact_ns = 20'000;      // by which clocks may be compared wrongly
 
 std::mutex contexts_mutex;
 Context* contexts = nullptr;
@@ -64,12 +66,22 @@ void link(Api* api, Call* call) {
   api->facts = call->facts;
 }
 
+// NCCL finds the times of a kernel by counting kernels on the GPU and on the host. Of some kinds it counts one only on the GPU
+// (2.28.9: exchanges of messages; broadcasts in later ones: NVIDIA/nccl#2369), and tells the times of earlier kernels ever after:
+// they then begin before they have been launched, which the others, by how the clocks are compared, never seem to do.
+[[gnu::cold]] void fall_behind(Context* context) {
+  context->is_behind = true;
+  log(Level::warning, "NCCL tells the times of earlier kernels (a fault of some of its versions): %s",
+      "from here on this communicator's kernels are left out of the trace");
+}
+
 // Under the context's mutex.
 void write_task(Context* context, Task* task) {
-  if (!recording() || !task->stopped || task->last_ns < task->first_ns) return;
+  if (!recording() || !task->stopped || task->last_ns < task->first_ns || context->is_behind) return;
   const HostClocks clocks = HostClocks::now();
   const uint64_t begin = clocks.ticks_at(context->clock.to_host_ns(task->first_ns));
   const uint64_t end = clocks.ticks_at(context->clock.to_host_ns(task->last_ns));
+  if (begin + (clocks.at - clocks.ticks_at(clocks.ns - inexact_ns)) < task->begin) return fall_behind(context);
   if (Communicator* communicator = context->communicator.load(std::memory_order_acquire))
     task->facts.communicator = entry_of(communicator);
   trace::leave(task->facts, begin, end < begin ? begin : end);

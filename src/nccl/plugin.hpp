@@ -78,6 +78,7 @@ struct Context {
   Task* oldest = nullptr;
   Task* newest = nullptr;
   uint32_t outstanding = 0;
+  bool is_behind = false;  // NCCL tells of each kernel the times of an earlier one
   Context* next = nullptr;
   // The next plugin's.
   int version = 0;  // of the interface in which NCCL speaks

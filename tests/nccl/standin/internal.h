@@ -51,7 +51,8 @@ struct ncclComm {
   Task* first; /* the stream */
   Task* last;
   int unfinished;
-  bool stop;
+  bool stop, behind;
+  uint64_t last_times[2];
 };
 
 void standinSetDevice(int number); /* of libcuda.so.1 */
