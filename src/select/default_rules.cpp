@@ -3,7 +3,8 @@
 
 namespace stretto::select {
 
-// Measured on two cores that share a last-level cache; `./dev bench` prints what they give on a machine. Those for several
+// Measured on two cores that share a last-level cache, those for nine ranks and more on 16 cores (Emerald Rapids);
+// `./dev bench` prints what they give on a machine. Those for several
 // domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit
 // of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none. Over more than 4 nodes
 // what was simulated counts (bench/scale): the longer a chain the later its end. A communicator's first calls leave its cells
@@ -28,6 +29,7 @@ const char* default_rules() {
          "reduce     bytes=256K.. arena=yes  presence_direct\n"
          "reduce     bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce     bytes=64K.. domains=2.. ranks=8.. crowded=no  domains\n"
+         "reduce     bytes=2K.. ranks=9.. crowded=no  slices\n"
          "reduce     bytes=8K.. ranks=2 crowded=no  adaptive\n"
          "reduce     bytes=256K.. ranks=..8  adaptive\n"
          "reduce     ranks=..3             gather\n"
@@ -35,6 +37,7 @@ const char* default_rules() {
          "reduce     bytes=..16K           gather\n"
          "reduce                           slices\n"
          "allreduce  bytes=..1072 domains=2.. ranks=16.. crowded=no  levels\n"
+         "allreduce  bytes=513..8K ranks=9.. crowded=no  slices\n"
          "allreduce  bytes=..1072          flat\n"
          "allreduce  bytes=256K.. arena=yes ranks=..8  adaptive_direct\n"
          "allreduce  bytes=256K.. arena=yes  presence_direct\n"
@@ -59,6 +62,7 @@ const char* default_rules() {
          "scatter    ranks=2 crowded=no    handover\n"
          "scatter    bytes=16K.. arena=yes crowded=no  direct\n"
          "scatter    bytes=512K.. arena=yes  direct\n"
+         "scatter    bytes=64K.. ranks=9.. crowded=no  adaptive\n"
          "scatter    bytes=768K.. ranks=..8  adaptive\n"
          "scatter    bytes=768K.. crowded=yes  direct\n"
          "scatter    bytes=256K.. ranks=..8 library=mpich  adaptive\n"
@@ -80,6 +84,7 @@ const char* default_rules() {
          "alltoall   bytes=16K.. arena=yes crowded=no  direct\n"
          "alltoall   bytes=256K.. arena=yes  direct\n"
          "alltoall   ranks=2 crowded=no    pair\n"
+         "alltoall   bytes=64K.. ranks=9.. crowded=no  adaptive\n"
          "alltoall   bytes=512K.. ranks=6..8  adaptive\n"
          "alltoall   bytes=512K.. ranks=6.. crowded=yes  direct\n"
          "alltoall   bytes=128K.. ranks=..8 library=mpich  adaptive\n"
@@ -91,6 +96,7 @@ const char* default_rules() {
          "gatherv    arena=yes             sized\n"
          "gatherv                          staged\n"
          "scatterv   ranks=2 crowded=no    handover\n"
+         "scatterv   ranks=9..             sized\n"
          "scatterv   crowded=yes           sized\n"
          "scatterv   arena=yes             sized\n"
          "scatterv                         staged\n"
@@ -104,21 +110,25 @@ const char* default_rules() {
          "allgatherv bytes=64K.. ranks=..8  adaptive\n"
          "allgatherv                       staged\n"
          "alltoallv  ranks=2 crowded=no    pair\n"
+         "alltoallv  ranks=9..             sized\n"
          "alltoallv  ranks=6.. crowded=yes sized\n"
          "alltoallv  arena=yes             sized\n"
          "alltoallv                        staged\n"
          "alltoallw  ranks=2 crowded=no    pair\n"
+         "alltoallw  ranks=9..             sized\n"
          "alltoallw  ranks=6.. crowded=yes sized\n"
          "alltoallw  arena=yes             sized\n"
          "alltoallw                        staged\n"
          "reduce_scatter bytes=..1072      flat\n"
          "reduce_scatter bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce_scatter bytes=256K.. arena=yes  direct\n"
+         "reduce_scatter bytes=256K.. ranks=9.. crowded=no  adaptive\n"
          "reduce_scatter bytes=256K.. ranks=..8  adaptive\n"
          "reduce_scatter                   staged\n"
          "reduce_scatter_block bytes=..1072  flat\n"
          "reduce_scatter_block bytes=16K.. arena=yes crowded=no  direct\n"
          "reduce_scatter_block bytes=256K.. arena=yes  direct\n"
+         "reduce_scatter_block bytes=256K.. ranks=9.. crowded=no  adaptive\n"
          "reduce_scatter_block bytes=256K.. ranks=..8  adaptive\n"
          "reduce_scatter_block             staged\n"
          "scan       bytes=..64 crowded=yes library=openmpi  mpi\n"
