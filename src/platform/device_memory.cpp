@@ -9,6 +9,8 @@
 #include <atomic>
 #include <mutex>
 
+#include "platform/kept_memory.hpp"
+
 namespace stretto::platform {
 namespace {
 
@@ -22,6 +24,7 @@ constexpr int attribute_memory_type = 2;
 constexpr int attribute_is_managed = 8;
 constexpr int attribute_device_ordinal = 9;
 constexpr unsigned type_device = 2;
+constexpr unsigned for_all_contexts = 1;
 
 struct Driver {
   Result (*get_attributes)(unsigned, const int*, void**, DevicePointer);
@@ -32,6 +35,7 @@ struct Driver {
   Result (*pop)(CudaContext*);
   Result (*retain_primary)(CudaContext*, Device);
   Result (*release_primary)(Device);
+  Result (*lock_pages)(void*, size_t, unsigned);  // may be missing
 
   bool complete() const {
     return get_attributes && copy_out && copy_in && synchronize && push && pop && retain_primary && release_primary;
@@ -92,6 +96,7 @@ const Driver* find_driver() {
   take(&found.pop, handle, "cuCtxPopCurrent_v2");
   take(&found.retain_primary, handle, "cuDevicePrimaryCtxRetain");
   take(&found.release_primary, handle, "cuDevicePrimaryCtxRelease_v2");
+  take(&found.lock_pages, handle, "cuMemHostRegister_v2");
   return found.complete() ? &found : nullptr;
 }
 
@@ -153,12 +158,20 @@ class Current {
   bool retained_ = false, pushed_ = false;
 };
 
+// Where the driver refuses, as it does beyond a limit of locked memory, it copies all the same.
+void lock_kept(const Driver& cuda, const void* host) {
+  if (cuda.lock_pages == nullptr) return;
+  if (const Pages pages = not_yet_locked(host); pages.begin != nullptr)
+    cuda.lock_pages(pages.begin, pages.bytes, for_all_contexts);
+}
+
 template <class Copy>
-Status copy_in_context(const void* device, Copy copy) {
+Status copy_in_context(const void* device, const void* host, Copy copy) {
   const Driver* cuda = present_driver();
   if (cuda == nullptr) return refused("there is no CUDA driver");
   Current current(*cuda, device);
   if (current.error() != 0) return refused("the CUDA driver gives no context", current.error());
+  lock_kept(*cuda, host);
   if (Result error = copy(*cuda)) return refused("the CUDA driver cannot copy", error);
   return Status::good();
 }
@@ -235,13 +248,13 @@ uint8_t ask_driver(const void* address) {
 }
 
 Status copy_from_device(void* host, const void* device, size_t bytes) {
-  return copy_in_context(device,
+  return copy_in_context(device, host,
                          [=](const Driver& cuda) { return cuda.copy_out(host, reinterpret_cast<DevicePointer>(device), bytes); });
 }
 
 // From pageable memory the driver may return before the last bytes have arrived: the stream is waited for.
 Status copy_to_device(void* device, const void* host, size_t bytes) {
-  return copy_in_context(device, [=](const Driver& cuda) {
+  return copy_in_context(device, host, [=](const Driver& cuda) {
     Result error = cuda.copy_in(reinterpret_cast<DevicePointer>(device), host, bytes);
     return error != 0 ? error : cuda.synchronize(legacy_stream);
   });

@@ -96,7 +96,7 @@ const char* default_rules() {
          "gatherv    arena=yes             sized\n"
          "gatherv                          staged\n"
          "scatterv   ranks=2 crowded=no    handover\n"
-         "scatterv   ranks=9..             sized\n"
+         "scatterv   ranks=5..             sized\n"
          "scatterv   crowded=yes           sized\n"
          "scatterv   arena=yes             sized\n"
          "scatterv                         staged\n"

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.hpp"
+#include "platform/kept_memory.hpp"
 #include "shim/mpi.hpp"
 
 namespace stretto::shim {
@@ -84,6 +85,7 @@ bool Buffer::on_device() const {
 }
 
 Room::~Room() {
+  if (kept_) platform::give_back_kept(kept_);
   if (lender_) lender_->give_back(borrowed_, bytes_);
 }
 
@@ -91,7 +93,8 @@ bool Room::reserve(size_t bytes, engine::Communicator& communicator) {
   bytes_ = bytes;
   data_ = small_;
   if (bytes <= sizeof small_) return true;
-  data_ = memory_.reserve(bytes) ? memory_.data() : nullptr;
+  if (!platform::no_device_memory()) kept_ = platform::take_kept(bytes);
+  data_ = kept_ != nullptr ? kept_ : memory_.reserve(bytes) ? memory_.data() : nullptr;
   if (data_ != nullptr) return true;
   data_ = static_cast<char*>(communicator.borrow(bytes, &borrowed_));
   if (borrowed_ != 0) lender_ = &communicator;

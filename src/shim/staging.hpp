@@ -20,6 +20,7 @@ struct Buffer {
 };
 
 // Memory for the bytes of one call: what fits into a line of the board is here, for more malloc is asked, then the job's pool.
+// Where there are GPUs long memory is kept from call to call (platform/kept_memory.hpp).
 class Room {
  public:
   Room() = default;
@@ -32,7 +33,7 @@ class Room {
  private:
   alignas(16) char small_[collective::slot_payload];
   Temporary memory_;
-  char* data_ = nullptr;
+  char *data_ = nullptr, *kept_ = nullptr;
   engine::Communicator* lender_ = nullptr;
   uint64_t borrowed_ = 0;
   size_t bytes_ = 0;

@@ -68,8 +68,9 @@ class Rounds {
   Range range(uint32_t i) const { return {i * elements_, std::min((i + 1) * elements_, total_)}; }
   uint64_t number(uint32_t i) const { return first_ + i; }
 
-  // Slice `owner` of round i in as many as there are ranks, on cache lines where elements allow.
-  Range slice(uint32_t i, int owner) const { return part_of(range(i), owner, team_.size, grain_); }
+  // Slice `owner` of round i in as many as there are owners, on cache lines where elements allow.
+  Range slice(uint32_t i, int owner, int owners) const { return part_of(range(i), owner, owners, grain_); }
+  Range slice(uint32_t i, int owner) const { return slice(i, owner, team_.size); }
 
   // Bytes before a part of the vector, and in it.
   size_t at(const Range& part) const { return part.begin * element_; }

@@ -141,6 +141,31 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr at, const void* host, size_t size) {
   return 0;
 }
 
+static struct {
+  char *begin, *end;
+} locked[64];
+static int locked_count, refuses_to_lock;
+
+CUresult cuMemHostRegister_v2(void* begin, size_t size, unsigned flags) {
+  (void)flags;
+  if (depth == 0) return invalid_context;
+  if (refuses_to_lock) return 2;
+  for (int i = 0; i < locked_count; ++i)
+    if ((char*)begin < locked[i].end && (char*)begin + size > locked[i].begin) return 712; /* registered already */
+  if (locked_count == 64) return 2;
+  locked[locked_count].begin = begin;
+  locked[locked_count++].end = (char*)begin + size;
+  return 0;
+}
+
+int standin_locked(void) {
+  return locked_count;
+}
+
+void standin_refuse_to_lock(void) {
+  refuses_to_lock = 1;
+}
+
 void standin_fail(enum standin_step step) {
   failing = step;
 }

@@ -14,5 +14,8 @@ int standin_depth(void);
 /* Bytes that the program itself sets and reads, whatever the context. */
 void standin_set(CUdeviceptr at, const void* bytes, size_t size);
 void standin_get(CUdeviceptr at, void* bytes, size_t size);
+/* How many ranges of host memory have been locked with cuMemHostRegister; refuse: it locks none from now on. */
+int standin_locked(void);
+void standin_refuse_to_lock(void);
 /* How many of these bytes cuMemcpyHtoD has written since standin_set. */
 size_t standin_written(CUdeviceptr at, size_t size);

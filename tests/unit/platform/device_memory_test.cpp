@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "platform/kept_memory.hpp"
+
 namespace stretto::platform {
 namespace {
 
@@ -65,6 +67,20 @@ TEST(DeviceMemory, IsFoundWhenTheDriverComesLate) {
     }
     fail(0);
   }
+
+  // What is kept is locked once, at its first copy; where the driver refuses, it copies all the same.
+  auto* locked = function<int()>(cuda, "standin_locked");
+  DevicePointer source = 0;
+  ASSERT_EQ(allocate(&source, least_kept), 0);
+  EXPECT_EQ(locked(), 0);
+  char* kept[2] = {take_kept(least_kept), take_kept(least_kept)};
+  ASSERT_TRUE(kept[0] != nullptr && kept[1] != nullptr);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(copy_from_device(kept[0] + 8 * i, reinterpret_cast<void*>(source), 64).ok());
+  EXPECT_EQ(locked(), 1);
+  function<void()>(cuda, "standin_refuse_to_lock")();
+  EXPECT_TRUE(copy_to_device(reinterpret_cast<void*>(source), kept[1], least_kept).ok());
+  EXPECT_EQ(locked(), 1);
+  EXPECT_EQ(depth(), 0);
 
   DevicePointer at = 0;
   ASSERT_EQ(function<int(DevicePointer*, size_t, unsigned)>(cuda, "cuMemAllocManaged")(&at, 64, 1), 0);
