@@ -3,13 +3,13 @@
 
 namespace stretto::select {
 
-// Measured on two cores that share a last-level cache, those for nine ranks and more on 16 cores (Emerald Rapids);
-// `./dev bench` prints what they give on a machine. Those for several
-// domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit
-// of size lies between Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none. Over more than 4 nodes
-// what was simulated counts (bench/scale): the longer a chain the later its end. A communicator's first calls leave its cells
-// alone as far as may be: memory that is touched for the first time costs more than a page is worth in many calls (2 ranks, the
-// first Bcast of 512 KiB: 4.5 ms through cells, 0.1 ms without).
+// Measured on two cores that share a last-level cache, those for nine ranks and more on 16 cores (Emerald Rapids; but for trees
+// of prefixes, which follow from the bytes that the last rank reads); `./dev bench` prints what they give on a machine. Those for
+// several domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit of size lies between
+// Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none. Over more than 4 nodes what was simulated
+// counts (bench/scale): the longer a chain the later its end. A communicator's first calls leave its cells alone as far as may
+// be: memory that is touched for the first time costs more than a page is worth in many calls (2 ranks, the first Bcast of 512
+// KiB: 4.5 ms through cells, 0.1 ms without).
 const char* default_rules() {
   return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
          "barrier                          flat\n"
@@ -135,6 +135,7 @@ const char* default_rules() {
          "scan       bytes=32K.. arena=yes crowded=no  direct\n"
          "scan       bytes=128K.. arena=yes  direct\n"
          "scan       bytes=..1072 crowded=no  flat\n"
+         "scan       bytes=8K.. ranks=9.. crowded=no  tree\n"
          "scan                             staged\n"
          "exscan     bytes=20K.. ranks=2 crowded=no  handover\n"
          "exscan     bytes=8K.. ranks=2 domains=2.. crowded=no  handover\n"
@@ -142,6 +143,7 @@ const char* default_rules() {
          "exscan     bytes=32K.. arena=yes crowded=no  direct\n"
          "exscan     bytes=128K.. arena=yes  direct\n"
          "exscan     bytes=..1072 crowded=no  flat\n"
+         "exscan     bytes=8K.. ranks=9.. crowded=no  tree\n"
          "exscan                           staged\n"
          "bcast      bytes=4K.. ranks=2 fresh=yes  direct\n"
          "bcast      bytes=4K..256K ranks=..16 fresh=yes  direct\n"

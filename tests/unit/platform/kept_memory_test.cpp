@@ -29,7 +29,7 @@ TEST(KeptMemory, IsNotForShortOnes) {
 }
 
 TEST(KeptMemory, TellsOfABlockOnce) {
-  int elsewhere;
+  int elsewhere = 0;
   EXPECT_EQ(not_yet_locked(&elsewhere).begin, nullptr);
   char* block = take_kept(3 << 20);
   ASSERT_NE(block, nullptr);
