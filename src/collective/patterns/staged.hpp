@@ -10,10 +10,11 @@ namespace stretto::collective {
 // and for the root of a reduction among few.
 Status gather_reduce(Team& team, const Request& request, Consumers consumers);
 
-// Movement-avoiding reduction: the vector of each round is cut into p slices, one owner each (the root of a Reduce, which collects
-// them all, owns none). A rank stages the slices it does not own; the owner reduces its slice from all ranks in one pass, straight into its own cell; consumers copy the others' slices
-// out. Per byte of the vector and rank 5 - 1/p loads and stores, of which 2 reach DRAM while the cells stay in cache. Three
-// stages overlap: round t is staged while t-1 is reduced and t-2 collected.
+// Movement-avoiding reduction: the vector of each round is cut into p slices, one owner each (the root of a Reduce, which
+// collects them all, owns none). A rank stages the slices it does not own; the owner reduces its slice from all ranks in one
+// pass, straight into its own cell; consumers copy the others' slices out. Per byte of the vector and rank 5 - 1/p loads and
+// stores, of which 2 reach DRAM while the cells stay in cache. Three stages overlap: round t is staged while t-1 is reduced and
+// t-2 collected.
 Status slice_reduce(Team& team, const Request& request, Consumers consumers);
 
 // The same between two ranks, but lines of cells change hands. More ranks, and users' functions, which must not work in the place
