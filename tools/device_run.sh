@@ -31,12 +31,13 @@ for mpi in openmpi mpich; do
   cp $device/bench/$mpi/collective_bench build/bench/$mpi/
   touch build/bench/$mpi/collective_bench  # newer than the sources: there may be no compiler here
 done
-if [ -f $device/impi.tar.xz ] && [ ! -d .peers/impi ]; then
+if [ -f $device/impi.tar.xz ] && [ ! -x .peers/impi/bin/mpiexec.hydra ]; then
   mkdir -p .peers/impi && tar -xJf $device/impi.tar.xz -C .peers/impi
 fi
 cp $device/lib/* python/stretto/lib/
 if [ ! -d $device/site ]; then
-  for wheel in $device/wheels/site/*.whl; do python3 -m zipfile -e "$wheel" $device/site; done
+  for wheel in $device/wheels/site/*.whl; do python3 -m zipfile -e "$wheel" $device/site.part; done
+  mv $device/site.part $device/site
 fi
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PYTHONPATH=$PWD/python:$PWD/$device/site
 
@@ -53,15 +54,17 @@ gpu() { MPI_OPENMPI=$PWD/.mpi/openmpi MPI_MPICH=$PWD/.mpi/mpich tests/gpu/run; }
 
 # Random collectives, each compared with PMPI's answer (Open MPI's AVX code saturates small integers).
 right() {
-  export OMPI_MCA_op=^avx MPIR_CVAR_DEVICE_COLLECTIVES=none
+  export OMPI_MCA_op=^avx OMPI_MCA_osc=^ucx MPIR_CVAR_DEVICE_COLLECTIVES=none
+  local bad=0
   for mpi in openmpi mpich; do
-    for n in "$ranks" $((ranks - 3)); do
+    for n in "$ranks" $((ranks / 2 + 1)); do
       echo "$mpi, $n ranks"
       stretto run -- .mpi/$mpi/bin/mpirun $([ $mpi = mpich ] || echo "$hwthreads") -n "$n" \
         $device/differential/$mpi --seed "$n" --steps 120 random traffic 2>&1 |
-        grep -E "^(FAILED|differential|stretto: [0-9]+ rank)|signal|rror" | cut -c1-150 | head -20
+        grep -E "^(FAILED|differential|stretto: [0-9]+ rank)|signal|rror" | cut -c1-150 | head -20 || bad=1
     done
   done
+  return $bad
 }
 
 micro() {

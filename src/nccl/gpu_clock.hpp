@@ -47,7 +47,7 @@ class GpuClock {
   void observe(uint64_t gpu_ns, uint64_t now_ns) {
     const int64_t delay = int64_t(now_ns - gpu_ns);
     if (!known_ || now_ns - since_ns_ > window_ns) {
-      earlier_ = known_ ? recent_ : delay;
+      earlier_ = known_ && now_ns - since_ns_ <= 2 * window_ns ? recent_ : delay;
       recent_ = delay;
       since_ns_ = now_ns;
       known_ = true;

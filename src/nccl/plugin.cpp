@@ -14,7 +14,7 @@ namespace stretto::nccl {
 namespace {
 
 constexpr uint32_t most_outstanding = 8192;  // tasks of a communicator that wait for the GPU
-constexpr uint64_t inexact_ns = 20'000;      // by which clocks may be compared wrongly
+constexpr uint64_t inexact_ns = 1'000'000;   // by which clocks may be compared wrongly
 
 std::mutex contexts_mutex;
 Context* contexts = nullptr;
@@ -68,9 +68,10 @@ void link(Api* api, Call* call) {
 
 // NCCL finds the times of a kernel by counting kernels on the GPU and on the host. Of some kinds it counts one only on the GPU
 // (2.28.9: exchanges of messages; broadcasts in later ones: NVIDIA/nccl#2369), and tells the times of earlier kernels ever after:
-// they then begin before they have been launched, which the others, by how the clocks are compared, never seem to do.
+// where the program has paused, they then begin before their calls.
 [[gnu::cold]] void fall_behind(Context* context) {
   context->is_behind = true;
+  if (!speaks()) return;
   log(Level::warning, "NCCL tells the times of earlier kernels (a fault of some of its versions): %s",
       "from here on this communicator's kernels are left out of the trace");
 }
@@ -81,7 +82,7 @@ void write_task(Context* context, Task* task) {
   const HostClocks clocks = HostClocks::now();
   const uint64_t begin = clocks.ticks_at(context->clock.to_host_ns(task->first_ns));
   const uint64_t end = clocks.ticks_at(context->clock.to_host_ns(task->last_ns));
-  if (begin + (clocks.at - clocks.ticks_at(clocks.ns - inexact_ns)) < task->begin) return fall_behind(context);
+  if (begin + (clocks.at - clocks.ticks_at(clocks.ns - inexact_ns)) < task->called) return fall_behind(context);
   if (Communicator* communicator = context->communicator.load(std::memory_order_acquire))
     task->facts.communicator = entry_of(communicator);
   trace::leave(task->facts, begin, end < begin ? begin : end);
@@ -275,6 +276,7 @@ Handle* start_task(Context* context, Handle* parent, const TaskFacts& known) {
   if (api) launched_otherwise(api);
   Call* call = api ? call_of(api) : match_call(known.operands, context->communicator.load(std::memory_order_acquire));
   task->begin = ticks();
+  task->called = api ? api->begin : call ? call->begin : 0;
   describe_task(task, api, call, known.operands);
   const uint8_t algorithm = algorithm_named(known.algorithm, known.protocol);
   if (call && known.algorithm) call->facts.outcome = algorithm;

@@ -55,6 +55,7 @@ struct GroupHandle : Handle {
 struct Task : Handle {
   trace::CallFacts facts;  // of the event on the GPU
   uint64_t begin = 0;
+  uint64_t called = 0;                          // in ticks: its kernel begins later
   uint64_t first_ns = UINT64_MAX, last_ns = 0;  // of the GPU's clock
   uint32_t expected = 1, started = 0, stopped = 0;
   bool launched = false;  // the host has done its part

@@ -1,6 +1,6 @@
 // Host memory for what comes from a GPU or goes there. Fresh memory would cost its page faults in every call, and a driver copies
 // several times as fast to and from pages that it has locked (H100, 64 MiB out and in: 17.6 ms, locked 4.9): so blocks are kept,
-// and locked at their first copy (platform/device_memory.cpp). None is ever unmapped: a driver may be gone when that would be
+// and locked at their first copy (platform/device_memory.cpp). None is ever freed: a driver may be gone when that would be
 // due.
 #pragma once
 #include <cstddef>

@@ -179,19 +179,20 @@ def spread(values: list[int]) -> str:
 
 def check(told: dict[str, Any], trace: Trace | None, wrapped: bool, plugin: bool, behind: bool) -> Findings:
     """Of a run of `known`. With one rank NCCL copies, if at all, and starts no kernel of its own: the plugin is told little.
-    `behind`: from some kernel on there are none."""
+    `behind`: from some kernel on there are none, but not before the first exchange of messages."""
     result = Findings([f"{s['name']}: {s['problem']}" for s in told["steps"] if s["problem"]])
     if trace is None:
         result.need(not wrapped and told["size"] == 1, "no trace")
         return result
     result.notes += summary(trace)
     steps = steps_of(told, trace)
-    several, kernels = told["size"] > 1, 0
+    several, kernels, exchanged = told["size"] > 1, 0, False
     for step in steps:
         if wrapped or several:
             check_calls(result, step, told, wrapped)
         if plugin and several:
-            kernels += check_kernels(result, step, told, wrapped, behind)
+            kernels += check_kernels(result, step, told, wrapped, behind and exchanged)
+        exchanged |= step.name == "all_to_all_single"
     if plugin and several:
         result.need(kernels > 0, "no kernel")
         result.notes.append(f"{kernels} kernels" + (", until NCCL told the times of earlier ones" if behind else ""))

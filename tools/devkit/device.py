@@ -76,11 +76,15 @@ def keep_site() -> list[Path]:
     """Wheels of what the stretto command and the GPU suite need, for the other machine's Python; kept in .cache/wheels/site."""
     folder = ROOT / ".cache" / "wheels" / "site"
     if not folder.is_dir():
+        part = folder.with_name("site.part")
         platforms = [word for tag in ("_2_28", "_2_17", "2014", "_2_5", "1") for word in ("--platform", f"manylinux{tag}_x86_64")]
         options = ["--no-deps", "--only-binary=:all:", "--python-version", PYTHON_THERE, "--implementation", "cp", *platforms]
         code, frozen = capture([VENV / "bin" / "python", "-m", "pip", "freeze"])
-        pins = [line for line in frozen.splitlines() if code == 0 and line.partition("==")[0].lower().replace("_", "-") in SITE]
-        need([VENV / "bin" / "python", "-m", "pip", "download", "-qq", "-d", folder, *options, *pins, "mpi4py==4.1.2"])
+        if code:
+            raise DevError(f"pip freeze: {frozen}")
+        pins = [line for line in frozen.splitlines() if line.partition("==")[0].lower().replace("_", "-") in SITE]
+        need([VENV / "bin" / "python", "-m", "pip", "download", "-qq", "-d", part, *options, *pins, "mpi4py==4.1.2"])
+        part.rename(folder)
     return sorted(folder.glob("*.whl"))
 
 

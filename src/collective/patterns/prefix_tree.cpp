@@ -17,7 +17,7 @@ class TreePrefix {
       : team_(team),
         request_(request),
         levels_(uint32_t(std::bit_width(unsigned(team.size - 1)))),
-        elements_(std::max<size_t>(most_bytes(team, levels_) / request.element, 1)),
+        elements_(std::clamp<size_t>(most_bytes(team, levels_) / request.element, 1, request.count)),
         ranges_(uint32_t((request.count + elements_ - 1) / elements_)),
         rounds_(team, all_rounds(), elements_ * request.element),
         prefix_(prefix),

@@ -131,7 +131,7 @@ static void run_kernel(Task* t) {
   }
   for (int c = 0; c < channels; ++c) profiler_channel_stop(events[c], told_end + gpu_offset_ns - (uint64_t)c);
   note_truth(t, begin, end);
-  if (t->comm->behind) usleep(1000); /* so that it shows */
+  if (t->comm->behind) usleep(3000); /* so that it shows */
 }
 
 static void* work(void* opaque) {

@@ -18,7 +18,7 @@ TEST(KeptMemory, ComesAgain) {
   ASSERT_NE(second, nullptr);
   EXPECT_TRUE(second >= first + (100 << 10) || first >= second + (100 << 10));
   give_back_kept(first);
-  EXPECT_EQ(take_kept(128 << 10), first) << "of a similar size";
+  EXPECT_EQ(take_kept(112 << 10), first) << "of a similar size";
   give_back_kept(first);
   give_back_kept(second);
 }
@@ -31,7 +31,7 @@ TEST(KeptMemory, IsNotForShortOnes) {
 TEST(KeptMemory, TellsOfABlockOnce) {
   int elsewhere = 0;
   EXPECT_EQ(not_yet_locked(&elsewhere).begin, nullptr);
-  char* block = take_kept(3 << 20);
+  char* block = take_kept(4 << 20);
   ASSERT_NE(block, nullptr);
   const Pages pages = not_yet_locked(block + 4097);
   EXPECT_EQ(pages.begin, block);
