@@ -60,7 +60,7 @@ Status along(Team& team, const Request& request) {
   return ship(team, request, route);
 }
 template <Route route, int direct_from = max_team + 1>
-constexpr auto adaptive_along = staged_or_direct<along<ship_staged, route>, along<ship_direct, route>, direct_from>;
+constexpr auto adaptive_along = staged_or_direct<along<ship_staged, route>, along<ship_joint, route>, direct_from>;
 
 using PrefixReduction = Status(Team&, const Request&, Prefix);
 template <PrefixReduction reduce, Prefix prefix>
@@ -127,11 +127,13 @@ inline constexpr Algorithm algorithms[] = {
     {"adaptive", Kind::gather, any_size, true, Direct::by_trial, adaptive_along<gather_route>},
     {"staged", Kind::gather, any_size, true, Direct::never, along<ship_staged, gather_route>},
     {"handover", Kind::gather, any_size, true, Direct::by_trial, along<ship_handover, gather_route>},
+    {"joint", Kind::gather, any_size, true, Direct::always, along<ship_joint, gather_route>},
     {"direct", Kind::gather, any_size, true, Direct::always, along<ship_direct, gather_route>},
     {"flat", Kind::scatter, flat_shipment, false, Direct::never, along<ship_flat, scatter_route>},
     {"adaptive", Kind::scatter, any_size, true, Direct::by_trial, adaptive_along<scatter_route, 2>},
     {"staged", Kind::scatter, any_size, true, Direct::never, along<ship_staged, scatter_route>},
     {"handover", Kind::scatter, any_size, true, Direct::by_trial, along<ship_handover, scatter_route>},
+    {"joint", Kind::scatter, any_size, true, Direct::always, along<ship_joint, scatter_route>},
     {"direct", Kind::scatter, any_size, true, Direct::always, along<ship_direct, scatter_route>},
     {"flat", Kind::allgather, flat_shipment, false, Direct::never, along<ship_flat, allgather_route>},
     {"pair", Kind::allgather, any_size, true, Direct::by_trial, along<ship_pair, allgather_route>},
@@ -146,10 +148,12 @@ inline constexpr Algorithm algorithms[] = {
     {"staged", Kind::gatherv, any_size, true, Direct::never, along<ship_staged, gatherv_route>},
     {"handover", Kind::gatherv, any_size, true, Direct::by_trial, along<ship_handover, gatherv_route>},
     {"sized", Kind::gatherv, any_size, true, Direct::always, along<ship_sized, gatherv_route>},
+    {"joint", Kind::gatherv, any_size, true, Direct::always, along<ship_joint, gatherv_route>},
     {"direct", Kind::gatherv, any_size, true, Direct::always, along<ship_direct, gatherv_route>},
     {"staged", Kind::scatterv, any_size, true, Direct::never, along<ship_staged, scatterv_route>},
     {"handover", Kind::scatterv, any_size, true, Direct::by_trial, along<ship_handover, scatterv_route>},
     {"sized", Kind::scatterv, any_size, true, Direct::always, along<ship_sized, scatterv_route>},
+    {"joint", Kind::scatterv, any_size, true, Direct::always, along<ship_joint, scatterv_route>},
     {"direct", Kind::scatterv, any_size, true, Direct::always, along<ship_direct, scatterv_route>},
     {"flat", Kind::allgatherv, flat_shipment, false, Direct::never, along<ship_flat, allgather_route>},
     {"pair", Kind::allgatherv, any_size, true, Direct::by_trial, along<ship_pair, allgather_route>},

@@ -104,6 +104,9 @@ class Waiter {
     return alive ? Status::good() : peer_lost("a rank died", rank);
   }
 
+  // Whether this rank has its CPU to itself.
+  bool has_own_cpu() const { return policy_.spins > 0; }
+
   // A short look out for what is likely to come at once: whether it has come. Where ranks share cores the CPU is offered to
   // others a few times, as who is to come may be waiting for it.
   bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {

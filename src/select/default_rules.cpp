@@ -3,13 +3,12 @@
 
 namespace stretto::select {
 
-// Measured on two cores that share a last-level cache, those for nine ranks and more on 16 cores (Emerald Rapids; but for trees
-// of prefixes, which follow from the bytes that the last rank reads); `./dev bench` prints what they give on a machine. Those for
-// several domains follow from the number of bytes that cross between them (docs/topology.md). Where a limit of size lies between
-// Stretto and MPI, a gather whose ranks disagree about sizes would hang: it has none. Over more than 4 nodes what was simulated
-// counts (bench/scale): the longer a chain the later its end. A communicator's first calls leave its cells alone as far as may
-// be: memory that is touched for the first time costs more than a page is worth in many calls (2 ranks, the first Bcast of 512
-// KiB: 4.5 ms through cells, 0.1 ms without).
+// Measured on two cores that share a last-level cache, those for three ranks and more on cores of their own on 16 (Emerald
+// Rapids); `./dev bench` prints what they give on a machine. Those for several domains follow from the number of bytes that cross
+// between them (docs/topology.md). Where a limit of size lies between Stretto and MPI, a gather whose ranks disagree about sizes
+// would hang: it has none. Over more than 4 nodes what was simulated counts (bench/scale): the longer a chain the later its end.
+// A communicator's first calls leave its cells alone as far as may be: memory that is touched for the first time costs more than
+// a page is worth in many calls (2 ranks, the first Bcast of 512 KiB: 4.5 ms through cells, 0.1 ms without).
 const char* default_rules() {
   return "barrier    domains=2.. ranks=16.. crowded=no  levels\n"
          "barrier                          flat\n"
@@ -56,13 +55,14 @@ const char* default_rules() {
          "gather     bytes=128K.. arena=yes  direct\n"
          "gather     bytes=20K.. ranks=2 crowded=no  handover\n"
          "gather     bytes=8K.. ranks=2 domains=2.. crowded=no  handover\n"
+         "gather     bytes=48K.. ranks=3.. crowded=no  adaptive\n"
          "gather     bytes=128K.. ranks=..8  adaptive\n"
          "gather                           staged\n"
          "scatter    bytes=..1K            flat\n"
          "scatter    ranks=2 crowded=no    handover\n"
          "scatter    bytes=16K.. arena=yes crowded=no  direct\n"
          "scatter    bytes=512K.. arena=yes  direct\n"
-         "scatter    bytes=64K.. ranks=9.. crowded=no  adaptive\n"
+         "scatter    bytes=12K.. ranks=3.. crowded=no  adaptive\n"
          "scatter    bytes=768K.. ranks=..8  adaptive\n"
          "scatter    bytes=768K.. crowded=yes  direct\n"
          "scatter    bytes=256K.. ranks=..8 library=mpich  adaptive\n"
@@ -93,10 +93,11 @@ const char* default_rules() {
          "alltoall   bytes=128K.. ranks=..8  adaptive\n"
          "alltoall                         staged\n"
          "gatherv    ranks=2 crowded=no    handover\n"
+         "gatherv    ranks=3.. crowded=no  sized\n"
          "gatherv    arena=yes             sized\n"
          "gatherv                          staged\n"
          "scatterv   ranks=2 crowded=no    handover\n"
-         "scatterv   ranks=5..             sized\n"
+         "scatterv   ranks=3..             sized\n"
          "scatterv   crowded=yes           sized\n"
          "scatterv   arena=yes             sized\n"
          "scatterv                         staged\n"
@@ -135,6 +136,8 @@ const char* default_rules() {
          "scan       bytes=32K.. arena=yes crowded=no  direct\n"
          "scan       bytes=128K.. arena=yes  direct\n"
          "scan       bytes=..1072 crowded=no  flat\n"
+         "scan       bytes=48K.. ranks=4.. crowded=no  tree\n"
+         "scan       bytes=12K.. ranks=6.. crowded=no  tree\n"
          "scan       bytes=8K.. ranks=9.. crowded=no  tree\n"
          "scan                             staged\n"
          "exscan     bytes=20K.. ranks=2 crowded=no  handover\n"
@@ -143,6 +146,8 @@ const char* default_rules() {
          "exscan     bytes=32K.. arena=yes crowded=no  direct\n"
          "exscan     bytes=128K.. arena=yes  direct\n"
          "exscan     bytes=..1072 crowded=no  flat\n"
+         "exscan     bytes=48K.. ranks=4.. crowded=no  tree\n"
+         "exscan     bytes=12K.. ranks=6.. crowded=no  tree\n"
          "exscan     bytes=8K.. ranks=9.. crowded=no  tree\n"
          "exscan                           staged\n"
          "bcast      bytes=4K.. ranks=2 fresh=yes  direct\n"
@@ -157,7 +162,9 @@ const char* default_rules() {
          "allreduce  bytes=256K.. ranks=2 fresh=yes  pair\n"
          "allreduce  bytes=4K..256K ranks=3..16 fresh=yes  direct\n"
          "allreduce  bytes=256K.. ranks=3.. fresh=yes  slices\n"
+         "gather     bytes=48K.. ranks=3.. fresh=yes  joint\n"
          "gather     bytes=4K.. ranks=..16 fresh=yes  direct\n"
+         "scatter    bytes=12K.. ranks=3.. fresh=yes  joint\n"
          "scatter    bytes=8K.. ranks=..16 fresh=yes  direct\n"
          "allgather  bytes=64K.. ranks=2 fresh=yes  direct\n"
          "allgather  bytes=8K.. ranks=3..16 fresh=yes  direct\n"

@@ -45,8 +45,14 @@ Status ship_handover(Team& team, const Request& request, Route route);
 // is mapped. Per byte 1 load and 1 store. What cannot be reached by all is staged; so is what was refused in mid-course.
 Status ship_direct(Team& team, const Request& request, Route route);
 
+// Where of more than two ranks one gives, or gets: it and each of the others copy their piece together, from and to the buffers
+// where they are; else as ship_direct. A lone core copies to all, or from all, as slowly through cells as through the kernel, and
+// all others at once read from one core's caches hardly faster; what each side gets done adds up (16 ranks, gather of 1 MiB: 0.3
+// ms instead of 2; scatter of 128 KiB: 123 us instead of 180). What cannot be reached is staged.
+Status ship_joint(Team& team, const Request& request, Route route);
+
 // Where ranks do not know each other's sizes beforehand: they tell them as in ship_staged, and then all decide alike: long pieces
-// go as in ship_direct.
+// go as in ship_joint.
 Status ship_sized(Team& team, const Request& request, Route route);
 
 }  // namespace stretto::collective

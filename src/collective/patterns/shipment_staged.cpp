@@ -17,9 +17,13 @@ size_t head_bytes(int sizes) {
   return size_t(sizes + 1) * sizeof(uint64_t);
 }
 
-// Of the longest piece times the ranks: from here on ship_sized lets those who get read where it is. Measured on shared cores,
+// From so many bytes of the longest piece on ship_sized leaves it where it is. What all give to all: measured on shared cores,
 // where every round through cells costs turns of the cores.
-constexpr size_t direct_from = 768 << 10;
+size_t joint_from(const Team& team, Route route) {
+  const bool shared = route.ends != Ends::all && team.size > 2 && team.waiter.has_own_cpu();
+  if (shared) return route.ends == Ends::from_root ? 12 << 10 : 48 << 10;
+  return (768 << 10) / size_t(team.size);
+}
 
 // Of the first size: the rank is not in place.
 constexpr uint64_t apart = uint64_t(1) << 63;
@@ -59,9 +63,9 @@ class StagedShipment {
       const int r = (team_.rank + k) % team_.size;
       if (speaks(r)) STRETTO_TRY(greet(r));
     }
-    if (load_.longest >= direct_from / size_t(team_.size)) {
+    if (load_.longest >= joint_from(team_, route_)) {
       if (route_.ends != Ends::all) exchange_.finish();
-      return ship_direct(team_, request_, route_);
+      return ship_joint(team_, request_, route_);
     }
     plan();
     return ship();

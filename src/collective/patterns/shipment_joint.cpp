@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <atomic>
+
+#include "base/clock.hpp"
+#include "collective/patterns/comers.hpp"
+#include "collective/patterns/exchange.hpp"
+#include "collective/patterns/meeting.hpp"
+#include "collective/patterns/parcels.hpp"
+#include "collective/patterns/shipment.hpp"
+
+namespace stretto::collective {
+namespace {
+
+using transport::Reach;
+using transport::Window;
+
+// What a rank shows another: a piece that it gives, or the room for one.
+struct Entry {
+  Window window;  // 0: cannot be reached
+  uint64_t bytes;
+};
+
+// What a rank posts.
+struct Note {
+  static constexpr size_t head = 24;
+  static constexpr int most_entries = int((slot_payload - head) / sizeof(Entry));
+  uint64_t label;
+  Reach reach;
+  uint32_t reserved;
+  uint64_t posted_ns;
+  union {
+    Entry entries[most_entries];  // of the root's: for every rank
+    struct {                      // of another's
+      Entry own;
+      uint64_t reserved_too;
+      uint64_t steps;  // that have been taken to copy, in a line of its own
+    } other;
+  };
+  std::atomic_ref<uint64_t> steps() { return std::atomic_ref<uint64_t>(other.steps); }
+  size_t bytes(int count) const { return count > 1 ? head + size_t(count) * sizeof(Entry) : sizeof other + head; }
+};
+static_assert(sizeof(Note) <= slot_payload && offsetof(Slot, payload) + offsetof(Note, other.steps) == cache_line);
+
+// A piece is copied in steps: few, as entering the kernel costs; small, so that both end at about the same time.
+size_t step_of(size_t bytes) {
+  constexpr size_t page = 4 << 10, least = 2 * page, most = 16 * page;
+  return std::clamp(round_up(bytes / 8, page), least, most);
+}
+
+// The next of so many steps: from the front, or from the back. False: all are taken.
+bool take_step(std::atomic_ref<uint64_t> taken, bool from_back, uint64_t steps, uint64_t* step) {
+  constexpr int half = 32;
+  uint64_t seen = taken.load(std::memory_order_relaxed), next;
+  do {
+    const uint64_t front = uint32_t(seen), back = seen >> half;
+    if (front + back >= steps) return false;
+    *step = from_back ? steps - 1 - back : front;
+    next = seen + (from_back ? uint64_t(1) << half : 1);
+  } while (!taken.compare_exchange_weak(seen, next, std::memory_order_relaxed));
+  return true;
+}
+
+// Between one rank, the root, and each of the others.
+class JointShipment {
+ public:
+  JointShipment(Team& team, const Request& request, Route route)
+      : team_(team),
+        request_(request),
+        gives_((team.rank == request.root) == (route.ends == Ends::from_root)),
+        is_root_(team.rank == request.root),
+        route_(route),
+        parcels_(team, request, route),
+        exchange_(team) {}
+
+  // Everything that is shown fits.
+  static bool fits(const Team& team) { return team.size <= Note::most_entries; }
+
+  Status run() {
+    STRETTO_TRY(post());
+    if (!is_root_) STRETTO_TRY(read_note(request_.root));
+    if (note(request_.root).reach.bits() == 0) {
+      exchange_.finish();
+      return ship_staged(team_, request_, route_);
+    }
+    parcels_.keep_own();
+    STRETTO_TRY(is_root_ ? copy_with_all() : copy_with(request_.root));
+    const uint32_t served = served_;
+    uint32_t all_served[max_team];
+    STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
+    if (!served) team_.direct.reset();                     // refused once: never asked again
+    if (std::count(all_served, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
+    return parcels_.outcome();
+  }
+
+ private:
+  Piece own_piece(int r) const { return gives_ ? parcels_.given(r) : parcels_.room(r); }
+  Note& note(int r) { return *notes_[r]; }
+
+  Status post() {
+    void* payload;
+    STRETTO_TRY(exchange_.claim(&payload));
+    Note& own = *(notes_[team_.rank] = static_cast<Note*>(payload));
+    own.label = label_of(request_.kind, Form::swapped, 0);
+    own.reach = team_.direct ? team_.direct->reach() : Reach();
+    own.posted_ns = now_ns();
+    for (int r = 0; r < team_.size && is_root_; ++r) own.entries[r] = shown(own_piece(r));
+    if (!is_root_) own.other.own = shown(own_piece(request_.root)), own.steps().store(0, std::memory_order_relaxed);
+    exchange_.post(own.bytes(is_root_ ? team_.size : 1));
+    return Status::good();
+  }
+  Entry shown(const Piece& piece) const {
+    return {team_.direct && piece.bytes > 0 ? team_.direct->window(piece.data) : Window{}, piece.bytes};
+  }
+
+  Status read_note(int r) {
+    const void* payload;
+    STRETTO_TRY(exchange_.read(r, &payload));
+    notes_[r] = static_cast<Note*>(const_cast<void*>(payload));
+    STRETTO_TRY(compare_labels(note(team_.rank).label, note(r).label, r));
+    if (!gives_) parcels_.expect(r, shown_by(r).bytes);
+    return expect_alive(r);
+  }
+  // Before anything is written to a rank that came long ago.
+  Status expect_alive(int r) const {
+    constexpr uint64_t long_ago_ns = 100'000'000;  // within this no process number comes to be another's
+    if (!gives_ || now_ns() - notes_[r]->posted_ns <= long_ago_ns) return Status::good();
+    return team_.waiter.expect_alive(r);
+  }
+
+  const Entry& shown_by(int r) const { return is_root_ ? notes_[r]->other.own : notes_[r]->entries[team_.rank]; }
+  const Entry& shown_to(int r) const { return is_root_ ? notes_[team_.rank]->entries[r] : notes_[team_.rank]->other.own; }
+  size_t bytes_with(int r) const { return std::min(shown_by(r).bytes, shown_to(r).bytes); }
+
+  // Of the root: a step at a time with each that is there.
+  Status copy_with_all() {
+    Comers comers(team_);
+    for (int k = 1; k < team_.size; ++k) {
+      const int r = (team_.rank + k) % team_.size;
+      notes_[r] = nullptr;
+      done_[r] = false;
+      comers.expect(r);
+    }
+    while (!comers.empty()) {
+      bool served;
+      STRETTO_TRY(comers.serve_present([&](int r) { return exchange_.posted(r); }, [&](int r) { return copy_step_with(r); },
+                                       [&](int r) { return done_[r]; }, &served));
+      if (!served)
+        STRETTO_TRY(comers.wait([&](int r) { return exchange_.posted(r); },
+                                [&](int r) { return Awaited{&exchange_.ready(r), exchange_.number()}; }, [] { return false; }));
+    }
+    return Status::good();
+  }
+  Status copy_step_with(int r) {
+    if (notes_[r] == nullptr) STRETTO_TRY(read_note(r));
+    done_[r] = !may_copy(r) || !copy_step(r, note(r));
+    return Status::good();
+  }
+
+  // Of another rank.
+  Status copy_with(int root) {
+    while (may_copy(root) && copy_step(root, note(team_.rank))) continue;
+    return Status::good();
+  }
+
+  // Whether this rank can copy; where neither of the two can, nobody is served.
+  bool may_copy(int r) {
+    if (bytes_with(r) == 0) return false;
+    const Reach mine = note(team_.rank).reach, theirs = note(r).reach;
+    const bool can = gives_ ? mine.gives(shown_by(r).window) : mine.reads(shown_by(r).window);
+    const bool other_can = gives_ ? theirs.reads(shown_to(r).window) : theirs.gives(shown_to(r).window);
+    served_ &= can || other_can;
+    if (is_root_ && other_can && !steps_are_shared()) return false;
+    return can && served_;
+  }
+
+  // On a shared CPU the root would only keep another rank from copying.
+  bool steps_are_shared() const { return team_.waiter.has_own_cpu(); }
+
+  // `counted`: the note with the steps. False: there is none left, or it was refused.
+  bool copy_step(int r, Note& counted) {
+    const size_t bytes = bytes_with(r), step = steps_are_shared() ? step_of(bytes) : bytes;
+    uint64_t i;
+    if (!take_step(counted.steps(), is_root_, (bytes + step - 1) / step, &i)) return false;
+    served_ = copy(r, i * step, std::min(step, bytes - i * step));
+    return served_;
+  }
+
+  bool copy(int r, size_t at, size_t bytes) {
+    char* own = static_cast<char*>(own_piece(r).data) + at;
+    if (gives_) return team_.direct->give(r, shown_by(r).window, at, own, bytes).ok();
+    const void* data;
+    if (!team_.direct->get(r, shown_by(r).window, {0, 0}, at, bytes, own, &data).ok()) return false;
+    if (data != own) kernels::copy(own, data, bytes, parcels_.store());
+    return true;
+  }
+
+  Team& team_;
+  const Request& request_;
+  const bool gives_, is_root_;
+  const Route route_;
+  Parcels parcels_;
+  Exchange exchange_;
+  bool served_ = true;    // what this rank has taken to copy
+  PerRank<Note*> notes_;  // in the slots, until the next exchange
+  PerRank<bool> done_;    // of the root: nothing is left to copy with each
+};
+
+}  // namespace
+
+Status ship_joint(Team& team, const Request& request, Route route) {
+  const bool joint = team.size > 2 && route.ends != Ends::all && JointShipment::fits(team);
+  return joint ? JointShipment(team, request, route).run() : ship_direct(team, request, route);
+}
+
+}  // namespace stretto::collective

@@ -1,0 +1,221 @@
+// Rooted shipments of more than two ranks, of which the root and each of the others copy a piece together.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "collective/algorithms.hpp"
+#include "counting_transport.hpp"
+#include "shipments.hpp"
+#include "team_of_threads.hpp"
+
+namespace stretto::collective {
+namespace {
+
+const Algorithm& row_of(Kind kind, const char* name) {
+  for (const Algorithm& row : algorithms)
+    if (row.kind == kind && row.name == std::string(name)) return row;
+  return algorithms[0];
+}
+
+constexpr Kind rooted[] = {Kind::gather, Kind::gatherv, Kind::scatter, Kind::scatterv};
+
+// A rank that has a core, but not for long: there are fewer than ranks here.
+TeamOptions options_of_own_cpus() {
+  TeamOptions options;
+  options.policy = {.looks = 4, .spins = 4};
+  return options;
+}
+
+// Without some mechanisms.
+class Narrowed final : public transport::Transport {
+ public:
+  Narrowed(std::unique_ptr<Transport> inner, transport::Reach reach) : inner_(std::move(inner)), reach_(reach) {}
+  const char* name() const override { return inner_->name(); }
+  size_t cell_bytes() const override { return inner_->cell_bytes(); }
+  uint32_t cells() const override { return inner_->cells(); }
+  bool maps() const override { return inner_->maps(); }
+  transport::Reach reach() const override { return reach_; }
+  transport::Window window(const void* buffer) const override { return inner_->window(buffer); }
+  Status put(transport::Cell cell, size_t at, const void* data, size_t n) override { return inner_->put(cell, at, data, n); }
+  void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
+  Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
+             const void** data) override {
+    return inner_->get(peer, window, cell, at, n, scratch, data);
+  }
+  Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
+    return inner_->give(peer, window, at, data, n);
+  }
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  transport::Reach reach_;
+};
+
+class Joint : public ::testing::Test {
+ protected:
+  static constexpr int ranks = 5;
+
+  // A call in which every piece has so many bytes; some copy, of which each tells how much.
+  void run(TeamOfThreads& threads, const Algorithm& row, size_t size, int root) {
+    Plan plan{row.kind, ranks, root, {}, std::vector<bool>(ranks, false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, size));
+    threads.run([&](Team& team) {
+      Part part(plan, team.rank);
+      STRETTO_TRY(row.run(team, part.request()));
+      return part.right() ? Status::good() : invalid("wrong bytes", int(row.kind));
+    });
+  }
+
+  void count(TeamOfThreads& threads) {
+    std::fill_n(counts_, ranks, Counting::Bytes());
+    for (int r = 0; r < ranks; ++r) {
+      Team& team = threads.team(r);
+      if (team.direct) team.direct = std::make_unique<Counting>(std::move(team.direct), &counts_[r]);
+    }
+  }
+  size_t counted(bool of_root, int root) {
+    size_t sum = 0;
+    for (int r = 0; r < ranks; ++r)
+      if ((r == root) == of_root) sum += counts_[r].all();
+    return sum;
+  }
+
+  std::mt19937 random_{20261127};
+  Counting::Bytes counts_[ranks];
+};
+
+TEST_F(Joint, CopiesEveryByteOnce) {
+  for (const Kind kind : rooted) {
+    TeamOfThreads threads(ranks, options_of_own_cpus());
+    count(threads);
+    size_t by_root = 0, by_others = 0;
+    int root = 0;
+    for (const size_t size : {1, 4095, 8192, 8193, 70'000, 700'001}) {
+      std::fill_n(counts_, ranks, Counting::Bytes());
+      root = (root + 1) % ranks;
+      run(threads, row_of(kind, "joint"), size, root);
+      EXPECT_EQ(counted(true, root) + counted(false, root), size * (ranks - 1)) << name(kind) << " " << size;
+      by_root += counted(true, root), by_others += counted(false, root);
+    }
+    EXPECT_GT(by_root, 0u) << name(kind);
+    EXPECT_GT(by_others, 0u) << name(kind);
+  }
+}
+
+TEST_F(Joint, RootsOnSharedCpusLeaveItToTheOthers) {
+  for (const Kind kind : rooted) {
+    TeamOfThreads threads(ranks);
+    count(threads);
+    run(threads, row_of(kind, "joint"), 300'000, 2);
+    EXPECT_EQ(counted(true, 2), 0u) << name(kind);
+    EXPECT_EQ(counted(false, 2), size_t(300'000) * (ranks - 1)) << name(kind);
+  }
+}
+
+TEST_F(Joint, WhoeverCanCopiesAll) {
+  for (const Kind kind : rooted)
+    for (const bool by_root : {false, true}) {
+      TeamOfThreads threads(ranks, by_root ? TeamOptions() : options_of_own_cpus());
+      count(threads);
+      for (int r = 0; r < ranks; ++r) {
+        Team& team = threads.team(r);
+        // The root has to have something, or it is known from the start that nothing can be copied.
+        const transport::Reach none = r == 2 ? transport::Reach(uint32_t(1) << 15) : transport::Reach();
+        if ((r == 2) != by_root) team.direct = std::make_unique<Narrowed>(std::move(team.direct), none);
+      }
+      run(threads, row_of(kind, "joint"), 100'000, 2);
+      EXPECT_EQ(counted(by_root, 2), size_t(100'000) * (ranks - 1)) << name(kind);
+      EXPECT_EQ(counted(!by_root, 2), 0u) << name(kind);
+    }
+}
+
+// One that can be reached neither way: all is staged, and in the next call nothing is copied in vain.
+TEST_F(Joint, IsStagedWhereNeitherOfTwoCan) {
+  for (const Kind kind : rooted) {
+    TeamOfThreads threads(ranks, options_of_own_cpus());
+    count(threads);
+    threads.team(1).direct.reset();
+    Team& root = threads.team(2);
+    root.direct = std::make_unique<Narrowed>(std::move(root.direct), transport::Reach(uint32_t(1) << 15));
+    run(threads, row_of(kind, "joint"), 100'000, 2);
+    EXPECT_EQ(root.direct, nullptr) << "refused once: never asked again";
+    std::fill_n(counts_, ranks, Counting::Bytes());
+    run(threads, row_of(kind, "joint"), 100'000, 2);
+    EXPECT_EQ(counted(true, 2) + counted(false, 2), 0u) << name(kind);
+  }
+}
+
+TEST_F(Joint, IsStagedAgainWhereACopyIsRefused) {
+  for (const Kind kind : rooted)
+    for (const int refused : {1, 2})
+      for (const uint64_t cut : {0, 1, 2}) {
+        TeamOptions options = options_of_own_cpus();
+        options.faults = [&](int rank) {
+          transport::Faults faults;
+          if (rank == refused) faults.cut_after = cut;
+          return faults;
+        };
+        TeamOfThreads threads(ranks, options);
+        for (int call = 0; call < 3; ++call) run(threads, row_of(kind, "joint"), 200'000, 2);
+      }
+}
+
+// Random sizes, roots and places, where every rank has a core.
+TEST_F(Joint, DeliversWhatWasSent) {
+  for (const Kind kind : rooted)
+    for (const char* name : {"joint", "adaptive", "sized"}) {
+      const Algorithm& row = row_of(kind, name);
+      if (row.kind != kind) continue;
+      for (const int size : {3, 4, 7}) {
+        TeamOfThreads threads(size, options_of_own_cpus());
+        for (int call = 0; call < in_time(12); ++call) {
+          const auto bytes = [&] { return random_() % 4 == 0 ? random_() % 70 : random_() % 150'000; };
+          const Plan plan = random_plan(kind, size, random_, bytes);
+          threads.run([&](Team& team) {
+            Part part(plan, team.rank);
+            STRETTO_TRY(row.run(team, part.request()));
+            return part.right() ? Status::good() : invalid("wrong bytes", int(kind));
+          });
+        }
+      }
+    }
+}
+
+// A root that is late, or another rank: the others do what they can meanwhile, and wait.
+TEST_F(Joint, WaitsForWhoIsLate) {
+  for (const Kind kind : rooted)
+    for (const int late : {0, 3}) {
+      TeamOfThreads threads(ranks, options_of_own_cpus());
+      Plan plan{kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
+      for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, 90'000));
+      threads.run([&](Team& team) {
+        Part part(plan, team.rank);
+        if (team.rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(120));  // long enough to be asked after
+        STRETTO_TRY(row_of(kind, "joint").run(team, part.request()));
+        return part.right() ? Status::good() : invalid("wrong bytes", int(kind));
+      });
+    }
+}
+
+// Whoever has come long ago may have died since: nothing is written to a process that has its number now.
+TEST_F(Joint, WritesNothingToTheDead) {
+  for (const Kind kind : rooted) {
+    TeamOptions options = options_of_own_cpus();
+    options.hooks.alive = [](void*, int) { return false; };
+    TeamOfThreads threads(3, options);
+    Plan plan{kind, 3, 0, {}, std::vector<bool>(3, false)};
+    for (int from = 0; from < 3; ++from) plan.message.emplace_back(3, random_bytes(random_, 90'000));
+    const int late = scatters(kind) ? 0 : 1;  // who writes
+    std::vector<Status> statuses(3);
+    threads.run([&](Team& team) {
+      Part part(plan, team.rank);
+      if (team.rank == late) std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      statuses[size_t(team.rank)] = row_of(kind, "joint").run(team, part.request());
+      return Status::good();
+    });
+    EXPECT_EQ(statuses[size_t(late)].code, Code::peer_lost) << name(kind);
+  }
+}
+
+}  // namespace
+}  // namespace stretto::collective
