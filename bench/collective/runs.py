@@ -45,6 +45,11 @@ def is_placed(point: Json) -> bool:
     return bool(max(point["hop_ns"]) > 0)
 
 
+def has_many_cores(point: Json) -> bool:
+    """Whether more than two ranks have a core each."""
+    return bool(point["ranks"] > 2 and not point.get("crowded", False))
+
+
 def settled_hop(point: Json) -> float | None:
     """Nanoseconds for a cache line from core to core; None when the cores moved while the point was measured."""
     least, most = sorted(point["hop_ns"])
@@ -59,10 +64,13 @@ def distances(runs: Sequence[Run]) -> dict[Place, int]:
 
     A hypervisor may run two virtual cores on one physical core, in one L3 or in two, and change that at any time; times
     of small messages differ severalfold between these. Only points of one placement may be compared. Placements seen
-    at less than a tenth of the points are left out.
+    at less than a tenth of the points are left out. Of more than two ranks on cores of their own the two that were measured
+    say little about the others: those points all count as one placement.
     """
-    places = ((settled_hop(point), (r, p)) for r, run in enumerate(runs) for p, point in enumerate(run.points()))
-    hops = sorted((hop, place) for hop, place in places if hop is not None)
+    places = [((r, p), point) for r, run in enumerate(runs) for p, point in enumerate(run.points())]
+    many = {place: statistics.median(point["hop_ns"]) for place, point in places if is_placed(point) and has_many_cores(point)}
+    settled = ((settled_hop(point), place) for place, point in places if place not in many)
+    hops = sorted((hop, place) for hop, place in settled if hop is not None)
     groups: list[list[tuple[float, Place]]] = []
     for hop, place in hops:
         if groups and hop < _SAME * groups[-1][0][0]:
@@ -70,4 +78,5 @@ def distances(runs: Sequence[Run]) -> dict[Place, int]:
         else:
             groups.append([(hop, place)])
     groups = [group for group in groups if 10 * len(group) >= len(hops)]
-    return {place: round(statistics.median(hop for hop, _ in group)) for group in groups for _, place in group}
+    apart = {place: round(statistics.median(hop for hop, _ in group)) for group in groups for _, place in group}
+    return apart | dict.fromkeys(many, round(statistics.median(many.values())) if many else 0)

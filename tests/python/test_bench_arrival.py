@@ -43,9 +43,9 @@ def verdict(found: list[Cell], words: str) -> Verdict:
 
 
 def test_cores_apart_are_not_compared() -> None:
-    near, far = {"hop_ns": [45.0, 50.0]}, {"hop_ns": [240.0, 230.0]}
+    near, far = {"hop_ns": [45.0, 50.0], "crowded": True}, {"hop_ns": [240.0, 230.0], "crowded": True}
     runs = [run("mpich", [line(8, {"mpi": 2}, **near), line(64, {"mpi": 3}, **near)]), run("mpich", [line(8, {"mpi": 9}, **far)])]
-    runs += both(line(8, {"mpi": 4}, **far), line(64, {"mpi": 8}, hop_ns=[45.0, 240.0]))
+    runs += both(line(8, {"mpi": 4}, **far), line(64, {"mpi": 8}, hop_ns=[45.0, 240.0], crowded=True))
     found = {(one.key.bytes, one.key.apart_ns): one for one in merge(runs)}
     assert sorted(found) == [(8, 45), (8, 230), (64, 45)]
     assert found[8, 230].over_peers(PLAIN) == pytest.approx(4 / 9)

@@ -119,12 +119,21 @@ def test_many_ranks_are_judged_over_all_sizes() -> None:
 @pytest.mark.parametrize(("told", "crowded"), [({"crowded": True}, True), ({"crowded": False}, False), ({}, False)])
 def test_where_ranks_share_cores_their_distance_counts_too(told: dict[str, bool], crowded: bool) -> None:
     """Series from before that was told have it of ranks with a core each alone."""
-    one = {"kind": "point", "collective": "bcast", "bytes": 8, "ranks": 4, "mode": "balanced", "wrong": 0, **told}
+    one = {"kind": "point", "collective": "bcast", "bytes": 8, "ranks": 4 if crowded else 2, "mode": "balanced", "wrong": 0, **told}
     times = {"median_us": 1.0, "p10_us": 1.0}
     lines = [{**one, "hop_ns": hops, "pmpi": times} for hops in ([50, 60], [240, 250], [50, 240])]
     runs = [Run("mpich", "", "", "", lines)]
     found = [cell.key for cell in merge(runs, distances(runs))]
     assert [(key.apart_ns, key.crowded) for key in found] == [(50, crowded), (240, crowded)]
+
+
+def test_of_many_ranks_with_a_core_each_two_do_not_tell_the_placement() -> None:
+    one = {"kind": "point", "collective": "bcast", "ranks": 16, "mode": "balanced", "crowded": False, "wrong": 0}
+    times = {"median_us": 1.0, "p10_us": 1.0}
+    hops = ([160, 170], [20, 25], [150, 20], [180, 185], [190, 170])
+    lines = [{**one, "bytes": 8 << n, "hop_ns": pair, "pmpi": times} for n, pair in enumerate(hops)]
+    runs = [Run("mpich", "", "", "", lines)]
+    assert [cell.key.apart_ns for cell in merge(runs, distances(runs))] == [165] * len(hops)
 
 
 def test_what_is_lost_stands_worst_first() -> None:
