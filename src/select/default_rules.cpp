@@ -95,7 +95,6 @@ const char* default_rules() {
          "alltoall   bytes=128K.. ranks=..8  adaptive\n"
          "alltoall                         staged\n"
          "gatherv    ranks=2 crowded=no    handover\n"
-         "gatherv    ranks=3.. crowded=no  sized\n"
          "gatherv    arena=yes             sized\n"
          "gatherv                          staged\n"
          "scatterv   ranks=2 crowded=no    handover\n"

@@ -31,7 +31,8 @@ Status ship_flat(Team& team, const Request& request, Route route);
 // Through staging cells: each round carries the same slice of every piece, so that all readers are busy in all rounds, and a rank
 // that receives where it sends from (in place) has sent a slice before it is overwritten. Everybody pulls what is for him,
 // beginning with the rank after himself; a round is read while the next one is staged. Where the route is not known, everybody
-// first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores.
+// first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores. Of a
+// gatherv on cores of their own long pieces go as in ship_joint.
 Status ship_staged(Team& team, const Request& request, Route route);
 
 // Between two ranks that both give: likewise, but the lines of the cells change hands; or, where trials show that it is faster
@@ -46,9 +47,11 @@ Status ship_handover(Team& team, const Request& request, Route route);
 Status ship_direct(Team& team, const Request& request, Route route);
 
 // Where of more than two ranks one gives, or gets: it and each of the others copy their piece together, from and to the buffers
-// where they are; else as ship_direct. A lone core copies to all, or from all, as slowly through cells as through the kernel, and
-// all others at once read from one core's caches hardly faster; what each side gets done adds up (16 ranks, gather of 1 MiB: 0.3
-// ms instead of 2; scatter of 128 KiB: 123 us instead of 180). What cannot be reached is staged.
+// where they are (patterns/joint.hpp). A lone core copies to all, or from all, as slowly through cells as through the kernel, and
+// all others at once get from one core's caches hardly more; what each side gets done adds up (16 ranks, gather of 1 MiB: 0.3 ms
+// instead of 2; scatter of 128 KiB: 123 us instead of 180). Who gives to a root that is late stages its piece and leaves
+// (patterns/offer.hpp); all who get leave together. What cannot be reached is staged. Else, and where ranks share CPUs and one
+// gets, as ship_direct.
 Status ship_joint(Team& team, const Request& request, Route route);
 
 // Where ranks do not know each other's sizes beforehand: they tell them as in ship_staged, and then all decide alike: long pieces

@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "base/clock.hpp"
 #include "collective/patterns/comers.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "collective/patterns/joint.hpp"
 #include "collective/patterns/meeting.hpp"
+#include "collective/patterns/offer.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/shipment.hpp"
 
@@ -41,32 +42,12 @@ struct Note {
 };
 static_assert(sizeof(Note) <= slot_payload && offsetof(Slot, payload) + offsetof(Note, other.steps) == cache_line);
 
-// A piece is copied in steps: few, as entering the kernel costs; small, so that both end at about the same time.
-size_t step_of(size_t bytes) {
-  constexpr size_t page = 4 << 10, least = 2 * page, most = 16 * page;
-  return std::clamp(round_up(bytes / 8, page), least, most);
-}
-
-// The next of so many steps: from the front, or from the back. False: all are taken.
-bool take_step(std::atomic_ref<uint64_t> taken, bool from_back, uint64_t steps, uint64_t* step) {
-  constexpr int half = 32;
-  uint64_t seen = taken.load(std::memory_order_relaxed), next;
-  do {
-    const uint64_t front = uint32_t(seen), back = seen >> half;
-    if (front + back >= steps) return false;
-    *step = from_back ? steps - 1 - back : front;
-    next = seen + (from_back ? uint64_t(1) << half : 1);
-  } while (!taken.compare_exchange_weak(seen, next, std::memory_order_relaxed));
-  return true;
-}
-
-// Between one rank, the root, and each of the others.
-class JointShipment {
+// Between the root, which gives, and each of the others.
+class JointScatter {
  public:
-  JointShipment(Team& team, const Request& request, Route route)
+  JointScatter(Team& team, const Request& request, Route route)
       : team_(team),
         request_(request),
-        gives_((team.rank == request.root) == (route.ends == Ends::from_root)),
         is_root_(team.rank == request.root),
         route_(route),
         parcels_(team, request, route),
@@ -93,7 +74,7 @@ class JointShipment {
   }
 
  private:
-  Piece own_piece(int r) const { return gives_ ? parcels_.given(r) : parcels_.room(r); }
+  Piece own_piece(int r) const { return is_root_ ? parcels_.given(r) : parcels_.room(r); }
   Note& note(int r) { return *notes_[r]; }
 
   Status post() {
@@ -117,14 +98,8 @@ class JointShipment {
     STRETTO_TRY(exchange_.read(r, &payload));
     notes_[r] = static_cast<Note*>(const_cast<void*>(payload));
     STRETTO_TRY(compare_labels(note(team_.rank).label, note(r).label, r));
-    if (!gives_) parcels_.expect(r, shown_by(r).bytes);
-    return expect_alive(r);
-  }
-  // Before anything is written to a rank that came long ago.
-  Status expect_alive(int r) const {
-    constexpr uint64_t long_ago_ns = 100'000'000;  // within this no process number comes to be another's
-    if (!gives_ || now_ns() - notes_[r]->posted_ns <= long_ago_ns) return Status::good();
-    return team_.waiter.expect_alive(r);
+    if (!is_root_) parcels_.expect(r, shown_by(r).bytes);
+    return is_root_ ? expect_alive_since(team_, r, note(r).posted_ns) : Status::good();
   }
 
   const Entry& shown_by(int r) const { return is_root_ ? notes_[r]->other.own : notes_[r]->entries[team_.rank]; }
@@ -166,8 +141,8 @@ class JointShipment {
   bool may_copy(int r) {
     if (bytes_with(r) == 0) return false;
     const Reach mine = note(team_.rank).reach, theirs = note(r).reach;
-    const bool can = gives_ ? mine.gives(shown_by(r).window) : mine.reads(shown_by(r).window);
-    const bool other_can = gives_ ? theirs.reads(shown_to(r).window) : theirs.gives(shown_to(r).window);
+    const bool can = is_root_ ? mine.gives(shown_by(r).window) : mine.reads(shown_by(r).window);
+    const bool other_can = is_root_ ? theirs.reads(shown_to(r).window) : theirs.gives(shown_to(r).window);
     served_ &= can || other_can;
     if (is_root_ && other_can && !steps_are_shared()) return false;
     return can && served_;
@@ -178,7 +153,7 @@ class JointShipment {
 
   // `counted`: the note with the steps. False: there is none left, or it was refused.
   bool copy_step(int r, Note& counted) {
-    const size_t bytes = bytes_with(r), step = steps_are_shared() ? step_of(bytes) : bytes;
+    const size_t bytes = bytes_with(r), step = steps_are_shared() ? joint_step(bytes) : bytes;
     uint64_t i;
     if (!take_step(counted.steps(), is_root_, (bytes + step - 1) / step, &i)) return false;
     served_ = copy(r, i * step, std::min(step, bytes - i * step));
@@ -187,16 +162,13 @@ class JointShipment {
 
   bool copy(int r, size_t at, size_t bytes) {
     char* own = static_cast<char*>(own_piece(r).data) + at;
-    if (gives_) return team_.direct->give(r, shown_by(r).window, at, own, bytes).ok();
-    const void* data;
-    if (!team_.direct->get(r, shown_by(r).window, {0, 0}, at, bytes, own, &data).ok()) return false;
-    if (data != own) kernels::copy(own, data, bytes, parcels_.store());
-    return true;
+    if (is_root_) return team_.direct->give(r, shown_by(r).window, at, own, bytes).ok();
+    return read_part(team_, r, shown_by(r).window, at, bytes, own, parcels_.store());
   }
 
   Team& team_;
   const Request& request_;
-  const bool gives_, is_root_;
+  const bool is_root_;
   const Route route_;
   Parcels parcels_;
   Exchange exchange_;
@@ -208,8 +180,9 @@ class JointShipment {
 }  // namespace
 
 Status ship_joint(Team& team, const Request& request, Route route) {
-  const bool joint = team.size > 2 && route.ends != Ends::all && JointShipment::fits(team);
-  return joint ? JointShipment(team, request, route).run() : ship_direct(team, request, route);
+  if (team.size > 2 && route.ends == Ends::to_root && offers_pieces(team)) return ship_staged(team, request, gatherv_route);
+  if (team.size > 2 && route.ends == Ends::from_root && JointScatter::fits(team)) return JointScatter(team, request, route).run();
+  return ship_direct(team, request, route);
 }
 
 }  // namespace stretto::collective

@@ -6,6 +6,7 @@
 
 #include "collective/patterns/comers.hpp"
 #include "collective/patterns/exchange.hpp"
+#include "collective/patterns/offer.hpp"
 #include "collective/patterns/parcels.hpp"
 #include "collective/patterns/rounds.hpp"
 
@@ -49,9 +50,15 @@ class StagedShipment {
     weigh();
     alike_ = route_.known || route_.ends == Ends::from_root;
     if (!route_.known && alike_ && team_.rank != request_.root) STRETTO_TRY(greet(request_.root));
+    takes_offers_ = route_.ends == Ends::to_root && !route_.known && offers_pieces(team_);
     plan();
-    if (may_stage()) STRETTO_TRY(stage());  // whoever sees the label finds something to read
-    STRETTO_TRY(post());
+    if (is_offered()) {
+      STRETTO_TRY(post());
+      STRETTO_TRY(give_as_offered());
+    } else {
+      if (may_stage()) STRETTO_TRY(stage());  // whoever sees the label finds something to read
+      STRETTO_TRY(post());
+    }
     return ship();
   }
 
@@ -85,12 +92,13 @@ class StagedShipment {
   // What a peer gives this rank.
   struct Source {
     size_t bytes = 0;
-    int position = 0;             // among the pieces of a round
-    const char* along = nullptr;  // where it stands in the slot instead, until the next exchange
-    bool greeted = false;         // its label has been read
-    uint32_t rounds = 0;          // in which its piece comes
-    uint32_t taken = 0;           // of them
-    std::optional<Rounds> own;    // where ranks have rounds of their own
+    int position = 0;                 // among the pieces of a round
+    const char* along = nullptr;      // where it stands in the slot instead, until the next exchange
+    bool greeted = false;             // its label has been read
+    uint32_t rounds = 0;              // in which its piece comes
+    uint32_t taken = 0;               // of them
+    std::optional<Rounds> own;        // where ranks have rounds of their own
+    std::optional<TakenOffer> offer;  // before that it may come so
   };
 
   Source& source(int r) { return sources_[r]; }
@@ -165,12 +173,20 @@ class StagedShipment {
 
   Status post() {
     if (!speaks(team_.rank)) return Status::good();
-    void* payload;
-    STRETTO_TRY(exchange_.claim(&payload));
-    if (!route_.known) write_sizes(static_cast<char*>(payload) + sizeof(uint64_t));
+    STRETTO_TRY(exchange_.claim(&payload_));
+    if (!route_.known) write_sizes(static_cast<char*>(payload_) + sizeof(uint64_t));
     const uint64_t label = label_of(request_.kind, Form::staged, route_.known ? known_piece() : total_);
-    memcpy(payload, &label, sizeof label);
+    memcpy(payload_, &label, sizeof label);
+    if (is_offered()) make_offer(team_, listed(0), payload_);
     exchange_.post(route_.known ? sizeof label : head_bytes(sizes()) + (rides_ ? total_ : 0));
+    return Status::good();
+  }
+
+  bool is_offered() const { return takes_offers_ && parcels_.gives_any() && total_ >= offered_from; }
+  Status give_as_offered() {
+    bool served;
+    STRETTO_TRY(collective::give_as_offered(team_, request_.root, listed(0), payload_, &served));
+    if (served) to_stage_ = 0;
     return Status::good();
   }
 
@@ -242,8 +258,15 @@ class StagedShipment {
     } else if (s.bytes > 0) {
       s.own.emplace(rounds_of_one(load, in_place));
       count_rounds(r);
+      if (takes_offers_ && s.bytes >= offered_from) take_offer(r, payload);
     }
     return in_place || alike_ ? Status::good() : leave_place(r);
+  }
+
+  void take_offer(int r, const void* payload) {
+    Source& s = source(r);
+    s.offer.emplace(team_, r, payload, s.bytes, parcels_.room(r), parcels_.store());
+    if (!s.offer->accept()) s.offer.reset();
   }
 
   // Rank r is not in place, and its rounds may be longer than here: what this rank has still to send goes to where nothing is
@@ -302,10 +325,14 @@ class StagedShipment {
   }
 
   // Whether rank r has posted its label, and then whether its next round can be read, or there is none.
-  bool is_ready(int r) { return source(r).greeted ? is_finished(r) || is_readable(r) : exchange_.posted(r); }
+  bool is_ready(int r) {
+    if (!source(r).greeted) return exchange_.posted(r);
+    return source(r).offer ? source(r).offer->is_ready() : is_finished(r) || is_readable(r);
+  }
   bool is_finished(int r) const { return source(r).greeted && source(r).taken == source(r).rounds; }
   Awaited awaited(int r) {
     if (!source(r).greeted) return {&exchange_.ready(r), exchange_.number()};
+    if (source(r).offer) return {&source(r).offer->signal(), source(r).offer->by_giver()};
     return {&of(r).filled_by(r), of(r).number(source(r).taken)};
   }
 
@@ -346,9 +373,10 @@ class StagedShipment {
     return own().put_at(own().place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
   }
 
-  // The label of rank r, if it is new, and its next round, if that is there.
+  // The label of rank r, if it is new, and the next step of its offer, or its next round, if that is there.
   Status take(int r) {
     STRETTO_TRY(greet(r));
+    if (source(r).offer) return take_step(r), Status::good();
     if (is_finished(r) || !is_readable(r)) return Status::good();
     Source& s = source(r);
     const uint32_t i = s.taken++;
@@ -358,6 +386,13 @@ class StagedShipment {
     STRETTO_TRY(of(r).get_at(r, of(r).place(i, s.position), bytes, &data));
     parcels_.receive(r, range.begin, data, bytes);
     return Status::good();
+  }
+
+  void take_step(int r) {
+    Source& s = source(r);
+    if (s.offer->step()) return;
+    if (s.offer->served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
+    s.offer.reset();
   }
 
   // Tells how many rounds this rank has read of everybody: all, once it expects no more.
@@ -379,10 +414,12 @@ class StagedShipment {
   const Route route_;
   Parcels parcels_;
   Exchange exchange_;
-  size_t total_ = 0;    // bytes that this rank gives; where the route is not known
-  bool rides_ = false;  // they stand in its slot
-  bool alike_ = true;   // all ranks know of all loads
-  Load load_;           // all of them in one; else this rank's
+  size_t total_ = 0;           // bytes that this rank gives; where the route is not known
+  bool rides_ = false;         // they stand in its slot
+  void* payload_ = nullptr;    // of the slot
+  bool takes_offers_ = false;  // long pieces are offered first
+  bool alike_ = true;          // all ranks know of all loads
+  Load load_;                  // all of them in one; else this rank's
   Rounds::Part part_{};
   std::optional<Rounds> rounds_;
   uint32_t to_stage_ = 0, staged_ = 0;  // rounds

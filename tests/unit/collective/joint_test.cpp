@@ -4,6 +4,7 @@
 #include <string>
 
 #include "collective/algorithms.hpp"
+#include "collective/patterns/offer.hpp"
 #include "counting_transport.hpp"
 #include "shipments.hpp"
 #include "team_of_threads.hpp"
@@ -51,6 +52,45 @@ class Narrowed final : public transport::Transport {
   transport::Reach reach_;
 };
 
+// The first copy of the root's and the first of another's wait for each other.
+struct Meeting {
+  std::atomic<bool> root_came{false}, other_came{false};
+
+  void come(bool is_root) {
+    (is_root ? root_came : other_came) = true;
+    for (int looks = 0; !(is_root ? other_came : root_came) && looks < 10'000; ++looks)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  class Transport final : public transport::Transport {
+   public:
+    Transport(std::unique_ptr<transport::Transport> inner, Meeting& meeting, bool is_root)
+        : inner_(std::move(inner)), meeting_(meeting), is_root_(is_root) {}
+    const char* name() const override { return inner_->name(); }
+    size_t cell_bytes() const override { return inner_->cell_bytes(); }
+    uint32_t cells() const override { return inner_->cells(); }
+    bool maps() const override { return inner_->maps(); }
+    transport::Reach reach() const override { return inner_->reach(); }
+    transport::Window window(const void* buffer) const override { return inner_->window(buffer); }
+    Status put(transport::Cell cell, size_t at, const void* data, size_t n) override { return inner_->put(cell, at, data, n); }
+    void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
+    Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
+               const void** data) override {
+      meeting_.come(is_root_);
+      return inner_->get(peer, window, cell, at, n, scratch, data);
+    }
+    Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
+      meeting_.come(is_root_);
+      return inner_->give(peer, window, at, data, n);
+    }
+
+   private:
+    std::unique_ptr<transport::Transport> inner_;
+    Meeting& meeting_;
+    bool is_root_;
+  };
+};
+
 class Joint : public ::testing::Test {
  protected:
   static constexpr int ranks = 5;
@@ -88,22 +128,35 @@ TEST_F(Joint, CopiesEveryByteOnce) {
   for (const Kind kind : rooted) {
     TeamOfThreads threads(ranks, options_of_own_cpus());
     count(threads);
-    size_t by_root = 0, by_others = 0;
     int root = 0;
-    for (const size_t size : {1, 4095, 8192, 8193, 70'000, 700'001}) {
+    for (const size_t size : {1, 4095, 8192, 8193, 49'152, 70'000, 700'001}) {
       std::fill_n(counts_, ranks, Counting::Bytes());
       root = (root + 1) % ranks;
       run(threads, row_of(kind, "joint"), size, root);
-      EXPECT_EQ(counted(true, root) + counted(false, root), size * (ranks - 1)) << name(kind) << " " << size;
-      by_root += counted(true, root), by_others += counted(false, root);
+      const bool is_staged = gathers(kind) && size < offered_from;
+      EXPECT_EQ(counted(true, root) + counted(false, root), is_staged ? 0 : size * (ranks - 1)) << name(kind) << " " << size;
     }
-    EXPECT_GT(by_root, 0u) << name(kind);
-    EXPECT_GT(by_others, 0u) << name(kind);
   }
 }
 
-TEST_F(Joint, RootsOnSharedCpusLeaveItToTheOthers) {
+TEST_F(Joint, BothCopy) {
   for (const Kind kind : rooted) {
+    TeamOfThreads threads(ranks, options_of_own_cpus());
+    count(threads);
+    Meeting meeting;
+    for (int r = 0; r < ranks; ++r) {
+      Team& team = threads.team(r);
+      team.direct = std::make_unique<Meeting::Transport>(std::move(team.direct), meeting, r == 2);
+    }
+    run(threads, row_of(kind, "joint"), 300'000, 2);
+    EXPECT_GT(counted(true, 2), 0u) << name(kind);
+    EXPECT_GT(counted(false, 2), 0u) << name(kind);
+  }
+}
+
+// The others copy all of a scatter; a gather is staged, or read as by direct access.
+TEST_F(Joint, RootsOnSharedCpusLeaveItToTheOthers) {
+  for (const Kind kind : {Kind::scatter, Kind::scatterv}) {
     TeamOfThreads threads(ranks);
     count(threads);
     run(threads, row_of(kind, "joint"), 300'000, 2);
@@ -115,7 +168,7 @@ TEST_F(Joint, RootsOnSharedCpusLeaveItToTheOthers) {
 TEST_F(Joint, WhoeverCanCopiesAll) {
   for (const Kind kind : rooted)
     for (const bool by_root : {false, true}) {
-      TeamOfThreads threads(ranks, by_root ? TeamOptions() : options_of_own_cpus());
+      TeamOfThreads threads(ranks, options_of_own_cpus());
       count(threads);
       for (int r = 0; r < ranks; ++r) {
         Team& team = threads.team(r);
@@ -124,14 +177,15 @@ TEST_F(Joint, WhoeverCanCopiesAll) {
         if ((r == 2) != by_root) team.direct = std::make_unique<Narrowed>(std::move(team.direct), none);
       }
       run(threads, row_of(kind, "joint"), 100'000, 2);
-      EXPECT_EQ(counted(by_root, 2), size_t(100'000) * (ranks - 1)) << name(kind);
+      EXPECT_EQ(counted(by_root, 2), size_t(100'000) * (ranks - 1))
+          << name(kind) << (by_root ? " by the root" : " by the others");
       EXPECT_EQ(counted(!by_root, 2), 0u) << name(kind);
     }
 }
 
-// One that can be reached neither way: all is staged, and in the next call nothing is copied in vain.
-TEST_F(Joint, IsStagedWhereNeitherOfTwoCan) {
-  for (const Kind kind : rooted) {
+// One that can be reached neither way: a scatter is staged, and in the next call nothing is copied in vain.
+TEST_F(Joint, ScattersAreStagedWhereNeitherOfTwoCan) {
+  for (const Kind kind : {Kind::scatter, Kind::scatterv}) {
     TeamOfThreads threads(ranks, options_of_own_cpus());
     count(threads);
     threads.team(1).direct.reset();
@@ -142,6 +196,46 @@ TEST_F(Joint, IsStagedWhereNeitherOfTwoCan) {
     std::fill_n(counts_, ranks, Counting::Bytes());
     run(threads, row_of(kind, "joint"), 100'000, 2);
     EXPECT_EQ(counted(true, 2) + counted(false, 2), 0u) << name(kind);
+  }
+}
+
+// Of a gather that one's piece is, and the others' are not.
+TEST_F(Joint, PiecesOfGathersAreStagedWhereNeitherOfTwoCan) {
+  for (const Kind kind : {Kind::gather, Kind::gatherv}) {
+    TeamOfThreads threads(ranks, options_of_own_cpus());
+    count(threads);
+    Team& root = threads.team(2);
+    root.direct = std::make_unique<Narrowed>(std::move(root.direct), transport::Reach(uint32_t(1) << 15));
+    threads.team(1).direct.reset();
+    for (int call = 0; call < 2; ++call) {
+      std::fill_n(counts_, ranks, Counting::Bytes());
+      run(threads, row_of(kind, "joint"), 100'000, 2);
+      EXPECT_EQ(counts_[1].all() + counted(true, 2), 0u) << name(kind);
+      EXPECT_EQ(counted(false, 2), 100'000u * (ranks - 2)) << name(kind);
+    }
+  }
+}
+
+// Who gives what its cells hold does not wait for a root that is late.
+TEST_F(Joint, GiversLeaveBeforeALateRoot) {
+  for (const Kind kind : {Kind::gather, Kind::gatherv}) {
+    TeamOptions options = options_of_own_cpus();
+    options.cell_bytes = 256 << 10;
+    TeamOfThreads threads(ranks, options);
+    count(threads);
+    std::atomic<int> gone{0};
+    Plan plan{kind, ranks, 0, {}, std::vector<bool>(ranks, false)};
+    for (int from = 0; from < ranks; ++from) plan.message.emplace_back(ranks, random_bytes(random_, 90'000));
+    threads.run([&](Team& team) {
+      Part part(plan, team.rank);
+      for (int looks = 0; team.rank == 0 && gone < ranks - 1 && looks < 10'000; ++looks)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      STRETTO_TRY(row_of(kind, "joint").run(team, part.request()));
+      if (team.rank != 0) ++gone;
+      if (team.rank == 0) EXPECT_EQ(gone, ranks - 1) << name(kind);
+      return part.right() ? Status::good() : invalid("wrong bytes", int(kind));
+    });
+    EXPECT_EQ(counted(true, 0) + counted(false, 0), 0u) << name(kind);
   }
 }
 
@@ -163,7 +257,7 @@ TEST_F(Joint, IsStagedAgainWhereACopyIsRefused) {
 // Random sizes, roots and places, where every rank has a core.
 TEST_F(Joint, DeliversWhatWasSent) {
   for (const Kind kind : rooted)
-    for (const char* name : {"joint", "adaptive", "sized"}) {
+    for (const char* name : {"joint", "adaptive", "sized", "staged"}) {
       const Algorithm& row = row_of(kind, name);
       if (row.kind != kind) continue;
       for (const int size : {3, 4, 7}) {
@@ -199,13 +293,13 @@ TEST_F(Joint, WaitsForWhoIsLate) {
 
 // Whoever has come long ago may have died since: nothing is written to a process that has its number now.
 TEST_F(Joint, WritesNothingToTheDead) {
-  for (const Kind kind : rooted) {
+  for (const Kind kind : {Kind::scatter, Kind::scatterv}) {
     TeamOptions options = options_of_own_cpus();
     options.hooks.alive = [](void*, int) { return false; };
     TeamOfThreads threads(3, options);
     Plan plan{kind, 3, 0, {}, std::vector<bool>(3, false)};
     for (int from = 0; from < 3; ++from) plan.message.emplace_back(3, random_bytes(random_, 90'000));
-    const int late = scatters(kind) ? 0 : 1;  // who writes
+    const int late = 0;  // who writes
     std::vector<Status> statuses(3);
     threads.run([&](Team& team) {
       Part part(plan, team.rank);
