@@ -25,6 +25,25 @@ constexpr int attribute_is_managed = 8;
 constexpr int attribute_device_ordinal = 9;
 constexpr unsigned type_device = 2;
 constexpr unsigned for_all_contexts = 1;
+constexpr unsigned memory_host = 1;
+constexpr unsigned memory_device = 2;
+
+// One side of a copy of rows, and the whole, as cuda.h has them (CUDA_MEMCPY2D).
+struct Side {
+  size_t x = 0, y = 0;
+  unsigned memory = 0;
+  const void* host = nullptr;
+  DevicePointer device = 0;
+  void* array = nullptr;
+  size_t pitch = 0;
+};
+struct RowsCopy {
+  Side from, to;
+  size_t width = 0, height = 0;
+};
+static_assert(offsetof(Side, host) == 24 && offsetof(Side, pitch) == 48 && offsetof(RowsCopy, to) == 56);
+static_assert(offsetof(RowsCopy, width) == 112 && sizeof(RowsCopy) == 128);
+constexpr size_t most_pitch = INT_MAX;  // beyond it drivers refuse
 
 struct Driver {
   Result (*get_attributes)(unsigned, const int*, void**, DevicePointer);
@@ -35,7 +54,10 @@ struct Driver {
   Result (*pop)(CudaContext*);
   Result (*retain_primary)(CudaContext*, Device);
   Result (*release_primary)(Device);
-  Result (*lock_pages)(void*, size_t, unsigned);  // may be missing
+  // These may be missing.
+  Result (*lock_pages)(void*, size_t, unsigned);
+  Result (*start_copy_in)(DevicePointer, const void*, size_t, void*);
+  Result (*start_copy_of_rows)(const RowsCopy*, void*);
 
   bool complete() const {
     return get_attributes && copy_out && copy_in && synchronize && push && pop && retain_primary && release_primary;
@@ -97,6 +119,8 @@ const Driver* find_driver() {
   take(&found.retain_primary, handle, "cuDevicePrimaryCtxRetain");
   take(&found.release_primary, handle, "cuDevicePrimaryCtxRelease_v2");
   take(&found.lock_pages, handle, "cuMemHostRegister_v2");
+  take(&found.start_copy_in, handle, "cuMemcpyHtoDAsync_v2");
+  take(&found.start_copy_of_rows, handle, "cuMemcpy2DAsync_v2");
   return found.complete() ? &found : nullptr;
 }
 
@@ -174,6 +198,68 @@ Status copy_in_context(const void* device, const void* host, Copy copy) {
   lock_kept(*cuda, host);
   if (Result error = copy(*cuda)) return refused("the CUDA driver cannot copy", error);
   return Status::good();
+}
+
+// Copies into device memory that need not have arrived before the legacy stream has been waited for.
+class Inward {
+ public:
+  Inward(const Driver& cuda, void* device, const void* host)
+      : cuda_(cuda), device_(device), host_(static_cast<const char*>(host)) {}
+
+  // Repetitions go together, as the rows of one copy.
+  Result start(std::span<const Run> runs) const {
+    while (!runs.empty()) {
+      const Pattern pattern = pattern_of(runs);
+      for (size_t place = 0; place < pattern.period; ++place)
+        if (Result error = start_rows(runs[place], pattern.rows(place), pattern.distance)) return error;
+      runs = runs.subspan(pattern.runs);
+    }
+    return 0;
+  }
+
+ private:
+  Result start_rows(Run run, size_t rows, size_t distance) const {
+    if (rows > 1 && distance <= most_pitch && cuda_.start_copy_of_rows != nullptr) return start_together(run, rows, distance);
+    for (; rows > 0; --rows, run.offset += distance)
+      if (Result error = start_one(run)) return error;
+    return 0;
+  }
+
+  Result start_together(Run run, size_t rows, size_t distance) const {
+    RowsCopy copy;
+    copy.from.memory = memory_host;
+    copy.from.host = host_ + run.offset;
+    copy.to.memory = memory_device;
+    copy.to.device = device(run);
+    copy.from.pitch = copy.to.pitch = distance;
+    copy.width = run.bytes;
+    copy.height = rows;
+    return cuda_.start_copy_of_rows(&copy, legacy_stream);
+  }
+
+  Result start_one(Run run) const {
+    if (cuda_.start_copy_in == nullptr) return cuda_.copy_in(device(run), host_ + run.offset, run.bytes);
+    return cuda_.start_copy_in(device(run), host_ + run.offset, run.bytes, legacy_stream);
+  }
+
+  DevicePointer device(Run run) const { return reinterpret_cast<DevicePointer>(device_) + run.offset; }
+
+  const Driver& cuda_;
+  void* const device_;
+  const char* const host_;
+};
+
+// So many at a time, for which there is room on the stack.
+constexpr size_t runs_together = 512;
+
+Result start_all(const Inward& copies, Runs& runs) {
+  Run batch[runs_together];
+  for (size_t count = runs_together; count == runs_together;) {
+    count = 0;
+    while (count < runs_together && (batch[count] = runs.next()).bytes > 0) ++count;
+    if (Result error = copies.start({batch, count})) return error;
+  }
+  return 0;
 }
 
 // The words of the loader's variables; none where it does not tell where they are.
@@ -257,6 +343,15 @@ Status copy_to_device(void* device, const void* host, size_t bytes) {
   return copy_in_context(device, host, [=](const Driver& cuda) {
     Result error = cuda.copy_in(reinterpret_cast<DevicePointer>(device), host, bytes);
     return error != 0 ? error : cuda.synchronize(legacy_stream);
+  });
+}
+
+// What has been started reads host memory until it has been waited for, also after an error.
+Status copy_runs_to_device(void* device, const void* host, Runs& runs) {
+  return copy_in_context(device, host, [&](const Driver& cuda) {
+    Result error = start_all(Inward(cuda, device, host), runs);
+    Result late = cuda.synchronize(legacy_stream);
+    return error != 0 ? error : late;
   });
 }
 

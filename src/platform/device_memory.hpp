@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/status.hpp"
+#include "platform/runs.hpp"
 
 namespace stretto::platform {
 
@@ -53,5 +54,7 @@ inline bool reachable(const void* a, const void* b) {
 // was. refused, with the driver's error number: nothing can be said of the target's bytes.
 Status copy_from_device(void* host, const void* device, size_t bytes);
 Status copy_to_device(void* device, const void* host, size_t bytes);
+// The same of runs alone, whose offsets count from both addresses: what lies between them on the device is not touched.
+Status copy_runs_to_device(void* device, const void* host, Runs& runs);
 
 }  // namespace stretto::platform

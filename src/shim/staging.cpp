@@ -54,16 +54,23 @@ int mark_elements(const Buffer& to, const Image& marks) {
   return unpack(*to.layout, ones.data(), to.count, marks.origin());
 }
 
-int store_marked(const Image& image, const char* marks) {
-  for (size_t begin = 0; begin < image.bytes();) {
-    size_t end = begin + 1;
-    while (end < image.bytes() && marks[end] == marks[begin]) ++end;
-    if (marks[begin])
-      if (int code = code_of(platform::copy_to_device(image.device() + begin, image.begin() + begin, end - begin))) return code;
-    begin = end;
+// The runs of ones among marks.
+class MarkedRuns final : public platform::Runs {
+ public:
+  explicit MarkedRuns(const Image& marks) : begin_(marks.begin()), at_(begin_), end_(begin_ + marks.bytes()) {}
+  platform::Run next() override {
+    const char* first = find(at_, 0xff);
+    at_ = find(first, 0);
+    return {size_t(first - begin_), size_t(at_ - first)};
   }
-  return MPI_SUCCESS;
-}
+
+ private:
+  const char* find(const char* from, int mark) const {
+    const void* found = from == end_ ? nullptr : memchr(from, mark, size_t(end_ - from));
+    return found != nullptr ? static_cast<const char*>(found) : end_;
+  }
+  const char *begin_, *at_, *end_;
+};
 
 int store_with_gaps(const Buffer& to, const void* bytes) {
   Image image, marks;
@@ -71,7 +78,8 @@ int store_with_gaps(const Buffer& to, const void* bytes) {
   if (int code = marks.make(to)) return code;
   if (int code = mark_elements(to, marks)) return code;
   if (int code = unpack(*to.layout, bytes, to.count, image.origin())) return code;
-  return store_marked(image, marks.begin());
+  MarkedRuns runs(marks);
+  return code_of(platform::copy_runs_to_device(image.device(), image.begin(), runs));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -343,10 +344,30 @@ def variants(count: int) -> dict[str, Callable[[], None]]:
     }
 
 
+def column_variants(count: int) -> dict[str, Callable[[], None]]:
+    """One column of a square matrix of `count` elements."""
+    side = math.isqrt(count)
+    send, receive = put(values(RANK, count), True), blank(count, True)
+    column, host_column = (send if RANK == 0 else receive).view(side, side)[:, 0], torch.zeros(side)
+    datatype = MPI.FLOAT.Create_vector(side, 1, side).Commit()
+
+    def by_hand() -> None:
+        host = column.cpu().contiguous() if RANK == 0 else host_column
+        COMM.Bcast(host)
+        if RANK:
+            column.copy_(host)
+        ready()
+
+    return {
+        "Bcast of a column on the device": lambda: COMM.Bcast([send if RANK == 0 else receive, 1, datatype]),
+        "Bcast of a column by hand": by_hand,
+    }
+
+
 def measure_all(by_hand: bool) -> None:
     rows: dict[str, dict[str, float]] = {}
     for size, count in TIMED.items():
-        for name, step in variants(count).items():
+        for name, step in (variants(count) | (column_variants(count) if count == LARGE else {})).items():
             if by_hand and name.endswith("on the device"):
                 continue
             rows.setdefault(name, {})[size] = measure(step)

@@ -1,7 +1,8 @@
 /* Collectives on buffers in host, device and managed memory, in every mixture across ranks, against numbers known beforehand.
- *   collectives right                every collective, shape and mixture; "right" when all numbers are
- *   collectives fail STEP            rank 1's driver fails at STEP (1 copy out, 2 copy in, 3 context) in mid-program; "told"
- *                                    when the ranks that need it learn of it and nobody hangs
+ *   collectives right [many]         every collective, shape and mixture; "right" when all numbers are; many: the driver may take
+ *                                    many calls for elements with gaps
+ *   collectives fail STEP            rank 1's driver fails at STEP (1 copy out, 2 copy in, 3 context, 4 wait, 5 copies in after
+ *                                    the first) in mid-program; "told" when the ranks that need it learn of it and nobody hangs
  * The driver is loaded long after MPI_Init, as frameworks do. It is the stand-in (standin.c) or, without failures, NVIDIA's. */
 #include <mpi.h>
 #include <stdio.h>
@@ -23,26 +24,33 @@ static struct memory make(enum place place, const int* values, size_t count) {
   return memory;
 }
 
-/* How the elements lie: ints in a row, or two of every five. */
+/* How the elements lie. */
+enum { most_ints = 12 };
 struct shape {
   const char* name;
   MPI_Datatype type;
-  int ints;      /* per element */
-  int extent;    /* in ints */
-  int offset[2]; /* of its ints */
+  int ints;              /* per element */
+  int extent;            /* in ints */
+  int offset[most_ints]; /* of its ints */
   MPI_Op op;
 };
 
-static void add_pairs(void* in, void* inout, int* count, MPI_Datatype* type) {
-  MPI_Aint lb, extent, true_lb, true_extent;
-  MPI_Type_get_extent(*type, &lb, &extent);
-  MPI_Type_get_true_extent(*type, &true_lb, &true_extent);
-  for (int i = 0; i < *count; ++i) {
-    int *a = (int*)((char*)in + i * extent + true_lb), *b = (int*)((char*)inout + i * extent + true_lb);
-    int last = (int)(true_extent / (MPI_Aint)sizeof(int)) - 1;
-    b[0] += a[0];
-    if (last) b[last] += a[last];
-  }
+static const struct shape* shape_added; /* of the elements that user operations get now */
+static const struct memory* gaps_taken; /* whose gaps the user operation writes to */
+static int additions;
+
+/* Another kernel may write to gaps meanwhile: here to the one between the ints of the first pair. */
+static void write_to_gap(void) {
+  if (gaps_taken && additions++ == 0) set_int(gaps_taken, 2, 77);
+}
+
+static void add(void* in, void* inout, int* count, MPI_Datatype* type) {
+  const struct shape* s = shape_added;
+  int *a = in, *b = inout;
+  (void)type;
+  write_to_gap();
+  for (int i = 0; i < *count; ++i)
+    for (int k = 0; k < s->ints; ++k) b[i * s->extent + s->offset[k]] += a[i * s->extent + s->offset[k]];
 }
 
 static int value(int who, int i) {
@@ -110,6 +118,7 @@ static void reduce(const struct shape* s, int count, int mixture, int root, int 
   struct memory in = make(place_of(mixture, 0), values, (size_t)(count * s->extent));
   struct memory out = make(place_of(mixture, 1), values, (size_t)(count * s->extent));
   const void* send = in_place && here ? MPI_IN_PLACE : in.at;
+  shape_added = s;
   int code = all ? MPI_Allreduce(send, out.at, count, s->type, s->op, MPI_COMM_WORLD)
                  : MPI_Reduce(send, here ? out.at : NULL, count, s->type, s->op, root, MPI_COMM_WORLD);
   expect(code == MPI_SUCCESS, "reduction failed", count, root);
@@ -152,6 +161,7 @@ static void reduce_scatter(const struct shape* s, int count, int mixture) {
   int *values = lay_out(s, count * size, rank), *before = lay_out(s, count, rank), *sums = lay_out(s, count * size, -1);
   struct memory in = make(place_of(mixture, 0), values, (size_t)(count * s->extent * size));
   struct memory out = make(place_of(mixture, 1), before, (size_t)(count * s->extent));
+  shape_added = s;
   int code = MPI_Reduce_scatter_block(in.at, out.at, count, s->type, s->op, MPI_COMM_WORLD);
   expect(code == MPI_SUCCESS, "reduce_scatter_block failed", count, mixture);
   check(s, count * size, &in, rank, "the input");
@@ -163,31 +173,48 @@ static void reduce_scatter(const struct shape* s, int count, int mixture) {
   free(sums);
 }
 
-static struct shape shapes[3];
+enum { one_int, one_int_added, pairs, columns, blocks, irregular, shape_count };
+static struct shape shapes[shape_count];
+
+/* `list` has the ints of an element; the type takes its own extent in their place. */
+static void make_shape(int which, const char* name, MPI_Datatype type, int extent, const int* list, int ints, MPI_Op op) {
+  struct shape s = {.name = name, .ints = ints, .extent = extent, .op = op};
+  MPI_Type_create_resized(type, 0, extent * (MPI_Aint)sizeof(int), &s.type);
+  MPI_Type_commit(&s.type);
+  MPI_Type_free(&type);
+  memcpy(s.offset, list, (size_t)ints * sizeof(int));
+  shapes[which] = s;
+}
 
 static void make_shapes(void) {
-  MPI_Datatype gaps, pair;
-  int lengths[2] = {1, 1};
-  MPI_Aint offsets[2] = {sizeof(int), 3 * sizeof(int)};
-  MPI_Datatype ints[2] = {MPI_INT, MPI_INT};
+  static const int two[] = {1, 3}, column[] = {0, 4, 8, 12, 16, 20, 24},
+                   block[] = {39, 40, 45, 46, 51, 52, 69, 70, 75, 76, 81, 82};
+  static const int some[] = {0, 2, 3, 4, 7, 8, 13, 15, 16, 17, 18, 19};
+  int sizes[3] = {4, 5, 6}, parts[3] = {2, 3, 2}, starts[3] = {1, 1, 3}; /* a box of 4 x 5 x 6, a block in its midst */
+  int lengths[] = {1, 3, 2, 1, 5}, places[] = {0, 2, 7, 13, 15};
+  MPI_Datatype type;
   MPI_Op user;
-  MPI_Type_create_struct(2, lengths, offsets, ints, &gaps);
-  MPI_Type_create_resized(gaps, 0, 5 * sizeof(int), &pair);
-  MPI_Type_commit(&pair);
-  MPI_Type_free(&gaps);
-  MPI_Op_create(add_pairs, 1, &user);
-  shapes[0] = (struct shape){"ints", MPI_INT, 1, 1, {0, 0}, MPI_SUM};
-  shapes[1] = (struct shape){"ints, user operation", MPI_INT, 1, 1, {0, 0}, user};
-  shapes[2] = (struct shape){"pairs with gaps", pair, 2, 5, {1, 3}, user};
+  MPI_Op_create(add, 1, &user);
+  shapes[one_int] = (struct shape){"ints", MPI_INT, 1, 1, {0}, MPI_SUM};
+  shapes[one_int_added] = (struct shape){"ints, user operation", MPI_INT, 1, 1, {0}, user};
+  MPI_Type_create_indexed_block(2, 1, two, MPI_INT, &type);
+  make_shape(pairs, "pairs with gaps", type, 5, two, 2, user);
+  MPI_Type_vector(7, 1, 4, MPI_INT, &type);
+  make_shape(columns, "columns", type, 28, column, 7, user);
+  MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &type);
+  make_shape(blocks, "blocks of boxes", type, 120, block, 12, user);
+  MPI_Type_indexed(5, lengths, places, MPI_INT, &type);
+  make_shape(irregular, "irregular elements", type, 23, some, 12, user);
 }
 
 static void everything(void) {
   static const int counts[] = {1, 3, 60, 3000, 70000};
-  const int most_with_gaps = driver_is_real() ? 300 : 9000; /* each element is a copy of its own */
+  const int most_with_gaps = 45000; /* ints with their gaps */
   for (int k = 0; k < 5; ++k)
     for (int mixture = 0; mixture < 5; ++mixture)
-      for (int s = 0; s < 3; ++s) {
-        int count = s == 2 && counts[k] > most_with_gaps ? most_with_gaps : counts[k], root = (k + mixture) % size;
+      for (int s = 0; s < shape_count; ++s) {
+        int most = s < pairs ? counts[k] : most_with_gaps / shapes[s].extent, root = (k + mixture) % size;
+        int count = counts[k] < most ? counts[k] : most;
         MPI_Barrier(MPI_COMM_WORLD);
         bcast(&shapes[s], count, mixture, root);
         reduce(&shapes[s], count, mixture, root, k % 2);
@@ -198,18 +225,60 @@ static void everything(void) {
       }
 }
 
+/* What is written to a gap during a call stays. */
+static void gaps_in_use(void) {
+  const struct shape* s = &shapes[pairs];
+  int count = 2000, *values = lay_out(s, count, rank), *sums = lay_out(s, count, -1);
+  struct memory in = make(DEVICE, values, (size_t)(count * s->extent)), out = make(DEVICE, values, (size_t)(count * s->extent));
+  shape_added = s;
+  gaps_taken = &out;
+  expect(MPI_Allreduce(in.at, out.at, count, s->type, s->op, MPI_COMM_WORLD) == MPI_SUCCESS, "allreduce failed", count, 0);
+  gaps_taken = NULL;
+  if (additions) sums[2] = 77;
+  check_values(s, count, &out, sums, "gaps in use");
+  int anywhere = 0;
+  PMPI_Allreduce(&additions, &anywhere, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect(anywhere > 0, "no gap was written to", 0, 0);
+  free_memory(&in);
+  free_memory(&out);
+  free(values);
+  free(sums);
+}
+
+/* The column of a matrix does not take a call of the driver for each of its elements. */
+static void column_of_matrix(int few) {
+  struct shape s = {.name = "a column", .ints = 1, .extent = 16, .offset = {0}};
+  const int rows = 4096;
+  int *values = lay_out(&s, rows, rank), *expected = lay_out(&s, rows, 0);
+  struct memory b = make(DEVICE, values, (size_t)(rows * s.extent));
+  MPI_Type_vector(rows, 1, s.extent, MPI_INT, &s.type);
+  MPI_Type_commit(&s.type);
+  int before = calls_of_driver();
+  expect(MPI_Bcast(b.at, 1, s.type, 0, MPI_COMM_WORLD) == MPI_SUCCESS, "bcast failed", rows, 0);
+  int calls = calls_of_driver() - before;
+  expect(!few || calls <= 20, "calls of the driver for a column", calls, rows);
+  check_values(&s, rows, &b, expected, s.name);
+  MPI_Type_free(&s.type);
+  free_memory(&b);
+  free(values);
+  free(expected);
+}
+
 /* Rank 1's driver fails. Whoever needs rank 1 gets an error, at once and in every later call; another communicator works. */
 static void failure(enum standin_step step) {
   MPI_Comm other;
-  int *values = lay_out(&shapes[0], 5000, rank), one = 1, sum = 0;
-  struct memory in = make(DEVICE, values, 5000), out = make(DEVICE, values, 5000);
+  const struct shape* s = &shapes[step == STANDIN_LATER_COPY_IN ? irregular : one_int];
+  int count = 5000, *values = lay_out(s, count, rank), one = 1, sum = 0;
+  struct memory in = make(DEVICE, values, (size_t)(count * s->extent)), out = make(DEVICE, values, (size_t)(count * s->extent));
+  shape_added = s;
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
   MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, other);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (rank == 1) fail_from_now(step);
-  int first = MPI_Allreduce(in.at, out.at, 5000, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  int first = MPI_Allreduce(in.at, out.at, count, s->type, s->op, MPI_COMM_WORLD);
   int second = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-  if (step == STANDIN_COPY_IN) { /* the others have their numbers, and rank 1 took part */
+  if (step == STANDIN_COPY_IN || step == STANDIN_WAIT ||
+      step == STANDIN_LATER_COPY_IN) { /* the others have their numbers, and rank 1 took part */
     expect((first != MPI_SUCCESS) == (rank == 1), "who is told", first, second);
     expect(second == MPI_SUCCESS && sum == size, "the call after", second, sum);
   } else {
@@ -229,13 +298,17 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 100; ++i) MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   load_driver();
   make_shapes();
-  if (argc == 2)
+  int checking = strcmp(argv[1], "right") == 0;
+  if (checking) {
     everything();
-  else
+    gaps_in_use();
+    column_of_matrix(argc == 2);
+  } else {
     failure(atoi(argv[2]));
+  }
   int everywhere = 0;
   PMPI_Allreduce(&right, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (rank == 0 && everywhere) puts(argc == 2 ? "right" : "told");
+  if (rank == 0 && everywhere) puts(checking ? "right" : "told");
   MPI_Finalize();
   return everywhere ? 0 : 1;
 }

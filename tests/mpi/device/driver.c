@@ -25,7 +25,7 @@ static struct {
 
 static struct {
   void (*fail)(enum standin_step), (*set)(CUdeviceptr, const void*, size_t), (*get)(CUdeviceptr, void*, size_t);
-  int (*depth)(void);
+  int (*depth)(void), (*count)(enum standin_call);
   size_t (*written)(CUdeviceptr, size_t);
 } standin;
 
@@ -45,6 +45,7 @@ static void load_standin(void* handle) {
   take(handle, "standin_set", &standin.set);
   take(handle, "standin_get", &standin.get);
   take(handle, "standin_depth", &standin.depth);
+  take(handle, "standin_count", &standin.count);
   take(handle, "standin_written", &standin.written);
 }
 
@@ -140,17 +141,26 @@ void free_memory(const struct memory* m) {
   leave();
 }
 
-void set_memory(const struct memory* m, const void* bytes) {
+static void set_part(const struct memory* m, size_t offset, const void* bytes, size_t size) {
+  char* at = (char*)m->at + offset;
   if (m->place != DEVICE) {
-    memcpy(m->at, bytes, m->bytes);
+    memcpy(at, bytes, size);
   } else if (!driver_is_real()) {
-    standin.set((CUdeviceptr)m->at, bytes, m->bytes);
+    standin.set((CUdeviceptr)at, bytes, size);
   } else {
     enter(m->owner);
-    must(real.copy_in((CUdeviceptr)m->at, bytes, m->bytes), "cuMemcpyHtoD");
+    must(real.copy_in((CUdeviceptr)at, bytes, size), "cuMemcpyHtoD");
     must(real.synchronize(NULL), "cuStreamSynchronize");
     leave();
   }
+}
+
+void set_memory(const struct memory* m, const void* bytes) {
+  set_part(m, 0, bytes, m->bytes);
+}
+
+void set_int(const struct memory* m, size_t index, int value) {
+  set_part(m, index * sizeof value, &value, sizeof value);
 }
 
 void get_memory(const struct memory* m, void* bytes) {
@@ -174,6 +184,11 @@ int contexts_left(void) {
   if (!driver_is_real()) return standin.depth();
   must(real.get_current(&current), "cuCtxGetCurrent");
   return current != NULL;
+}
+
+int calls_of_driver(void) {
+  if (driver_is_real()) return 0;
+  return standin.count(STANDIN_COPIED_IN) + standin.count(STANDIN_PUSHED) + standin.count(STANDIN_WAITED);
 }
 
 void fail_from_now(enum standin_step step) {

@@ -1,6 +1,7 @@
 /* A stand-in for libcuda.so.1, of the functions that the tests and Stretto use. "Device memory" is a mapping without access:
  * whoever touches it on the CPU dies. The stand-in alone reaches its bytes, through a second mapping, and only in the context
- * that owns them. */
+ * that owns them. Copies that need not be complete on return are made as late as a driver may: when the stream is waited for.
+ * WITHOUT_ROWS, WITHOUT_STARTING: without copies of rows, without any that need not be complete. */
 #define _GNU_SOURCE
 #include "standin.h"
 
@@ -8,7 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { most_allocations = 4096, devices = 3, not_initialized = 3, invalid_value = 1, invalid_context = 201, launch_failed = 719 };
+enum { most_allocations = 4096, most_pending = 4096, devices = 3, most_pitch = 2147483647 };
+enum { invalid_value = 1, not_initialized = 3, invalid_context = 201, invalid_handle = 400, launch_failed = 719 };
+enum { memory_host = 1, memory_device = 2 };
 enum { attribute_context = 1, attribute_memory_type = 2, attribute_is_managed = 8, attribute_device_ordinal = 9 };
 
 struct allocation {
@@ -20,6 +23,7 @@ struct allocation {
 static struct allocation allocations[most_allocations];
 static int count, initialized;
 static enum standin_step failing;
+static int calls[standin_calls];
 static char primary[devices], user_contexts[devices];
 static __thread void* stack[16];
 static __thread int depth;
@@ -82,6 +86,7 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
 CUresult cuPointerGetAttributes(unsigned number, const int* attributes, void** data, CUdeviceptr at) {
   if (!initialized) return not_initialized;
   const struct allocation* a = owner(at);
+  ++calls[STANDIN_ASKED];
   for (unsigned i = 0; i < number; ++i) {
     if (attributes[i] == attribute_context) *(void**)data[i] = a && !a->pooled ? context_of(a) : 0;
     if (attributes[i] == attribute_memory_type) *(unsigned*)data[i] = a ? 2 : 0;
@@ -92,6 +97,7 @@ CUresult cuPointerGetAttributes(unsigned number, const int* attributes, void** d
 }
 
 CUresult cuCtxPushCurrent_v2(void* context) {
+  ++calls[STANDIN_PUSHED];
   if (failing == STANDIN_CONTEXT) return launch_failed;
   if (!context || depth == 16) return invalid_value;
   stack[depth++] = context;
@@ -114,32 +120,133 @@ CUresult cuDevicePrimaryCtxRelease_v2(int device) {
   return device < 0 || device >= devices ? invalid_value : 0;
 }
 
-CUresult cuStreamSynchronize(void* stream) {
-  (void)stream;
-  return depth ? 0 : invalid_context;
+/* As cuda.h has it. */
+struct side {
+  size_t x, y;
+  unsigned memory;
+  const char* host;
+  CUdeviceptr device;
+  void* array;
+  size_t pitch;
+};
+
+typedef struct {
+  struct side from, to;
+  size_t width, height;
+} CUDA_MEMCPY2D;
+
+static struct pending {
+  void* context;
+  const char* host;
+  CUdeviceptr device;
+  size_t host_pitch, device_pitch, width, height;
+} started[most_pending];
+static int started_count;
+
+static void write_rows(const struct pending* copy) {
+  const struct allocation* a = owner(copy->device);
+  for (size_t row = 0; a && row < copy->height; ++row) {
+    size_t offset = copy->device + row * copy->device_pitch - (CUdeviceptr)a->device;
+    memcpy(a->bytes + offset, copy->host + row * copy->host_pitch, copy->width);
+    memset(a->written + offset, 1, copy->width);
+  }
 }
 
-static CUresult check(const struct allocation* a, CUdeviceptr at, size_t size, enum standin_step step) {
-  if (!a || at + size > (CUdeviceptr)a->device + a->size) return invalid_value;
-  if (depth == 0 || stack[depth - 1] != context_of(a)) return invalid_context;
-  return failing == step ? launch_failed : 0;
+/* What has been started in the current context; others keep their order. */
+static void finish(int written) {
+  int left = 0;
+  for (int i = 0; i < started_count; ++i) {
+    if (started[i].context != stack[depth - 1])
+      started[left++] = started[i];
+    else if (written)
+      write_rows(&started[i]);
+  }
+  started_count = left;
+}
+
+static int is_legacy(const void* stream) {
+  return stream == 0 || stream == (void*)1;
+}
+
+CUresult cuStreamSynchronize(void* stream) {
+  ++calls[STANDIN_WAITED];
+  if (depth == 0) return invalid_context;
+  if (!is_legacy(stream)) return invalid_handle;
+  finish(failing != STANDIN_WAIT);
+  return failing == STANDIN_WAIT ? launch_failed : 0;
+}
+
+static CUresult check(CUdeviceptr at, size_t size) {
+  const struct allocation* a = owner(at);
+  if (!a || size > (CUdeviceptr)a->device + a->size - at) return invalid_value;
+  return depth == 0 || stack[depth - 1] != context_of(a) ? invalid_context : 0;
+}
+
+static CUresult check_in(CUdeviceptr at, size_t size) {
+  static int since;
+  CUresult error = check(at, size);
+  ++calls[STANDIN_COPIED_IN];
+  if (error) return error;
+  since = failing == STANDIN_LATER_COPY_IN ? since + 1 : 0;
+  return failing == STANDIN_COPY_IN || since > 1 ? launch_failed : 0;
 }
 
 CUresult cuMemcpyDtoH_v2(void* host, CUdeviceptr at, size_t size) {
   const struct allocation* a = owner(at);
-  CUresult error = check(a, at, size, STANDIN_COPY_OUT);
-  if (!error) memcpy(host, a->bytes + (at - (CUdeviceptr)a->device), size);
-  return error;
+  CUresult error = check(at, size);
+  if (error) return error;
+  if (failing == STANDIN_COPY_OUT) return launch_failed;
+  finish(1);
+  memcpy(host, a->bytes + (at - (CUdeviceptr)a->device), size);
+  return 0;
 }
 
 CUresult cuMemcpyHtoD_v2(CUdeviceptr at, const void* host, size_t size) {
-  const struct allocation* a = owner(at);
-  CUresult error = check(a, at, size, STANDIN_COPY_IN);
+  struct pending copy = {.host = host, .device = at, .width = size, .height = 1};
+  CUresult error = check_in(at, size);
   if (error) return error;
-  memcpy(a->bytes + (at - (CUdeviceptr)a->device), host, size);
-  memset(a->written + (at - (CUdeviceptr)a->device), 1, size);
+  finish(1);
+  write_rows(&copy);
   return 0;
 }
+
+#ifndef WITHOUT_STARTING
+/* Where there is no room for more a driver makes the caller wait. */
+static CUresult start(struct pending copy, const void* stream) {
+  CUresult error = check_in(copy.device, (copy.height - 1) * copy.device_pitch + copy.width);
+  if (error) return error;
+  if (!is_legacy(stream)) return invalid_handle;
+  if (started_count == most_pending) finish(1);
+  if (started_count == most_pending) return 2;
+  copy.context = stack[depth - 1];
+  started[started_count++] = copy;
+  return 0;
+}
+
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr at, const void* host, size_t size, void* stream) {
+  struct pending copy = {.host = host, .device = at, .width = size, .height = 1};
+  return start(copy, stream);
+}
+#endif
+
+#if !defined WITHOUT_STARTING && !defined WITHOUT_ROWS
+static int is_good(const struct side* side, unsigned memory, size_t width) {
+  return side->memory == memory && side->pitch >= width + side->x && side->pitch <= most_pitch;
+}
+
+CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* rows, void* stream) {
+  const struct side *from = &rows->from, *to = &rows->to;
+  if (rows->width == 0 || rows->height == 0 || !from->host) return invalid_value;
+  if (!is_good(from, memory_host, rows->width) || !is_good(to, memory_device, rows->width)) return invalid_value;
+  struct pending copy = {.host = from->host + from->y * from->pitch + from->x,
+                         .device = to->device + to->y * to->pitch + to->x,
+                         .host_pitch = from->pitch,
+                         .device_pitch = to->pitch,
+                         .width = rows->width,
+                         .height = rows->height};
+  return start(copy, stream);
+}
+#endif
 
 static struct {
   char *begin, *end;
@@ -168,6 +275,14 @@ void standin_refuse_to_lock(void) {
 
 void standin_fail(enum standin_step step) {
   failing = step;
+}
+
+int standin_count(enum standin_call call) {
+  return calls[call];
+}
+
+int standin_pending(void) {
+  return started_count;
 }
 
 int standin_depth(void) {
