@@ -120,9 +120,9 @@ class Waiter {
   }
 
   // Stays a moment, for about as long as a peer that is at work takes for its next step: whether ready() is true then.
+  static constexpr uint64_t usual_moment_ns = 40'000;
   template <class Ready>
-  bool linger(const Ready& ready) const {
-    constexpr uint64_t moment_ns = 40'000;
+  bool linger(const Ready& ready, uint64_t moment_ns = usual_moment_ns) const {
     if (suspension_) return ready();
     for (const uint64_t begin = now_ns(); !ready();) {
       if (now_ns() - begin > moment_ns) return false;

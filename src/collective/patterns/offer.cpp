@@ -16,12 +16,15 @@ uint64_t steps_of(size_t bytes) {
   return (bytes + joint_step(bytes) - 1) / joint_step(bytes);
 }
 
-// Of the giver. What the cells cannot hold is waited for: its giver could not leave anyway.
+// Of the giver. It stays about as long as it would take to stage the piece. What the cells cannot hold is waited for: its giver
+// could not leave anyway.
 Status await_answer(Team& team, int root, size_t bytes, Offer& offer) {
   if (team.direct == nullptr || team.waiter.is_beside()) return Status::good();
   if (bytes > Rounds::most_held(team) / 2) return team.waiter.until(offer.answer, Offer::accepted, root);
   const auto answered = [&] { return offer.answer.value.load(std::memory_order_acquire) != Offer::open; };
-  if (team.arrivals.likely_last() != root) team.waiter.linger(answered);
+  constexpr uint64_t bytes_per_ns = 8;
+  const uint64_t moment_ns = std::max<uint64_t>(Waiter::usual_moment_ns, bytes / bytes_per_ns);
+  if (team.arrivals.likely_last() != root) team.waiter.linger(answered, moment_ns);
   return Status::good();
 }
 

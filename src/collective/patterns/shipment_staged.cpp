@@ -137,6 +137,8 @@ class StagedShipment {
   }
 
   Status ship() {
+    for (int r = 0; takes_offers_ && r < team_.size; ++r)  // who offers something waits but a moment
+      if (parcels_.gets_from(r) && exchange_.posted(r)) STRETTO_TRY(greet(r));
     parcels_.keep_own();
     STRETTO_TRY(run_rounds());
     take_along();
@@ -373,10 +375,14 @@ class StagedShipment {
     return own().put_at(own().place(i, position), static_cast<char*>(piece.data) + range.begin, bytes);
   }
 
-  // The label of rank r, if it is new, and the next step of its offer, or its next round, if that is there.
+  // The label of rank r, if it is new; or the next step of its offer; or its next round, if that is there.
   Status take(int r) {
+    const bool is_new = !source(r).greeted;
     STRETTO_TRY(greet(r));
-    if (source(r).offer) return take_step(r), Status::good();
+    if (source(r).offer) {
+      if (!is_new) take_step(r);
+      return Status::good();
+    }
     if (is_finished(r) || !is_readable(r)) return Status::good();
     Source& s = source(r);
     const uint32_t i = s.taken++;
