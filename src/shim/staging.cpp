@@ -18,21 +18,30 @@ int code_of(const Status& status) {
 // Host memory that takes the bytes from the lowest to the highest of a buffer with gaps.
 class Image {
  public:
+  Image() = default;
+  ~Image() {
+    if (kept_) platform::give_back_kept(kept_);
+  }
+  Image(const Image&) = delete;
+  Image& operator=(const Image&) = delete;
+
   int make(const Buffer& buffer) {
     Extent extent;
     if (!extent_of(*buffer.layout, buffer.count, &extent)) return MPI_ERR_OTHER;
     bytes_ = size_t(extent.highest - extent.lowest);
     device_ = const_cast<char*>(static_cast<const char*>(buffer.data)) + extent.lowest;
-    if (!memory_.reserve(bytes_)) return MPI_ERR_NO_MEM;
-    origin_ = memory_.data() - extent.lowest;
+    kept_ = platform::take_kept(bytes_);
+    if (kept_ == nullptr && !memory_.reserve(bytes_)) return MPI_ERR_NO_MEM;
+    origin_ = begin() - extent.lowest;
     return MPI_SUCCESS;
   }
-  char* begin() const { return memory_.data(); }
+  char* begin() const { return kept_ ? kept_ : memory_.data(); }
   char* device() const { return device_; }  // where begin() is on the device
   char* origin() const { return origin_; }  // stands for the buffer's address
   size_t bytes() const { return bytes_; }
 
  private:
+  char* kept_ = nullptr;
   Temporary memory_;
   size_t bytes_ = 0;
   char *device_ = nullptr, *origin_ = nullptr;

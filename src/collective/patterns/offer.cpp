@@ -32,6 +32,7 @@ Status await_answer(Team& team, int root, size_t bytes, Offer& offer) {
 
 void make_offer(Team& team, const Piece& piece, void* payload) {
   Offer& offer = *new (&offer_in(payload)) Offer;
+  offer.posted_ns = now_ns();
   if (team.direct == nullptr) return;
   offer.given = team.direct->window(piece.data);
   offer.reach = team.direct->reach();
@@ -42,7 +43,7 @@ Status give_as_offered(Team& team, int root, const Piece& piece, void* payload, 
   Offer& offer = offer_in(payload);
   STRETTO_TRY(await_answer(team, root, piece.bytes, offer));
   uint64_t answer = Offer::open;
-  if (offer.answer.value.compare_exchange_strong(answer, Offer::withdrawn)) return Status::good();
+  if (offer.answer.value.compare_exchange_strong(answer, Offer::withdrawn) || answer == Offer::withdrawn) return Status::good();
   const bool can = offer.reach.gives(offer.room), root_can = offer.root_reach.reads(offer.given);
   if (!can && !root_can) return Status::good();
 
@@ -57,7 +58,12 @@ Status give_as_offered(Team& team, int root, const Piece& piece, void* payload, 
   }
   if (refused) team.direct.reset();  // never asked again
   team.waiter.announce(offer.by_giver, refused ? Offer::refused : taken);
-  STRETTO_TRY(team.waiter.until(offer.by_root, steps_of(bytes) - taken, root));
+  const uint64_t by_root = root_can ? steps_of(bytes) - taken : 0;
+  const Status waited = team.waiter.until(offer.by_root, by_root, root);
+  if (!waited.ok()) {  // it may still be reading
+    team.waiter.stay([&] { return reached(offer.by_root.value.load(std::memory_order_acquire), by_root); });
+    return waited;
+  }
   *served = !refused && offer.by_root.value.load(std::memory_order_acquire) < Offer::refused;
   return Status::good();
 }
@@ -71,7 +77,7 @@ TakenOffer::TakenOffer(Team& team, int giver, const void* payload, size_t bytes,
       bytes_(std::min(bytes, room.bytes)),
       steps_(steps_of(bytes_)) {}
 
-bool TakenOffer::accept() {
+Status TakenOffer::accept(bool* accepted) {
   if (team_.direct != nullptr) {
     offer_.room = team_.direct->window(room_.data);
     offer_.root_reach = team_.direct->reach();
@@ -79,10 +85,27 @@ bool TakenOffer::accept() {
   offer_.room_bytes = room_.bytes;
   offer_.answered_ns = now_ns();
   uint64_t answer = Offer::open;
-  if (!offer_.answer.value.compare_exchange_strong(answer, Offer::accepted)) return false;
+  *accepted = offer_.answer.value.compare_exchange_strong(answer, Offer::accepted);
+  if (!*accepted) return Status::good();
   team_.waiter.notify(offer_.answer);
   taking_ = offer_.root_reach.reads(offer_.given);
-  return taking_ || offer_.reach.gives(offer_.room);
+  giver_can_ = offer_.reach.gives(offer_.room);
+  *accepted = taking_ || giver_can_;
+  return taking_ ? expect_alive_since(team_, giver_, offer_.posted_ns) : Status::good();
+}
+
+void TakenOffer::decline(const void* payload) {
+  uint64_t answer = Offer::open;
+  offer_in(payload).answer.value.compare_exchange_strong(answer, Offer::withdrawn);
+}
+
+// Takes all steps that are left; the giver hears that they are not copied.
+void TakenOffer::abandon() {
+  const std::atomic_ref taken(offer_.steps);
+  uint64_t i;
+  while (take_step(taken, true, steps_, &i)) ++taken_;
+  team_.waiter.announce(offer_.by_root, Offer::refused);
+  if (giver_can_) team_.waiter.stay([&] { return reached(signal().value.load(std::memory_order_acquire), by_giver()); });
 }
 
 bool TakenOffer::step() {

@@ -19,12 +19,13 @@ struct alignas(cache_line) Offer {
   // The giver's, before it posts.
   transport::Window given;
   transport::Reach reach;
+  uint64_t posted_ns = 0;
   // The root's, before it answers.
   transport::Reach root_reach;
   transport::Window room;
   uint64_t room_bytes = 0, answered_ns = 0;
 
-  enum Answer : uint64_t { open, accepted, withdrawn };
+  enum Answer : uint64_t { open, accepted, withdrawn };  // withdrawn: by either
   alignas(cache_line) Signal answer;
   alignas(cache_line) uint64_t steps = 0;  // taken; by both
   // Steps that each has copied. A number that no count reaches: it was refused one.
@@ -51,14 +52,18 @@ class TakenOffer {
  public:
   TakenOffer(Team& team, int giver, const void* payload, size_t bytes, const Piece& room, kernels::Store store);
 
-  // Whether the piece comes so, unless a copy is refused. Then step() is to be called, when is_ready(), which `signal` brings
+  // *accepted: the piece comes so, unless a copy is refused. Then step() is to be called, when is_ready(), which `signal` brings
   // about by reaching by_giver(), until it returns false: it is over, and all is there where served().
-  bool accept();
-  bool is_ready() const { return taking_ || reached(signal().value.load(std::memory_order_acquire), by_giver()); }
+  Status accept(bool* accepted);
+  bool is_ready() const { return taking_ || !giver_can_ || reached(signal().value.load(std::memory_order_acquire), by_giver()); }
   Signal& signal() const { return offer_.by_giver; }
   uint64_t by_giver() const { return steps_ - taken_; }  // steps that the giver has to copy
   bool step();
   bool served() const { return !refused_ && signal().value.load(std::memory_order_acquire) < Offer::refused; }
+
+  // Where the root ends its call with an error: the giver writes nothing more to the room.
+  void abandon();
+  static void decline(const void* payload);  // an offer that is not taken up
 
  private:
   Team& team_;
@@ -68,7 +73,7 @@ class TakenOffer {
   const kernels::Store store_;
   const size_t bytes_;
   const uint64_t steps_;
-  bool taking_ = false, refused_ = false;
+  bool taking_ = false, refused_ = false, giver_can_ = false;
   uint64_t taken_ = 0;
 };
 

@@ -8,7 +8,7 @@ namespace stretto::collective {
 
 // The first word of what a rank posts: which call this is, how it travels, and a number of bytes. Peers whose calls do not match
 // find it out here.
-enum class Form : uint8_t { flat = 1, staged, direct, swapped };
+enum class Form : uint8_t { flat = 1, staged, direct, swapped, offered };
 
 inline uint64_t label_of(Kind kind, Form form, uint64_t bytes) {
   return uint64_t(0x51) << 56 | uint64_t(kind) << 51 | uint64_t(form) << 48 | bytes;

@@ -31,8 +31,7 @@ Status ship_flat(Team& team, const Request& request, Route route);
 // Through staging cells: each round carries the same slice of every piece, so that all readers are busy in all rounds, and a rank
 // that receives where it sends from (in place) has sent a slice before it is overwritten. Everybody pulls what is for him,
 // beginning with the rank after himself; a round is read while the next one is staged. Where the route is not known, everybody
-// first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores. Of a
-// gatherv on cores of their own long pieces go as in ship_joint.
+// first tells everybody its sizes, beside pieces that are small enough to ride with them. Per byte 2 loads and 2 stores.
 Status ship_staged(Team& team, const Request& request, Route route);
 
 // Between two ranks that both give: likewise, but the lines of the cells change hands; or, where trials show that it is faster
@@ -53,6 +52,7 @@ Status ship_direct(Team& team, const Request& request, Route route);
 // (patterns/offer.hpp); all who get leave together. What cannot be reached is staged. Else, and where ranks share CPUs and one
 // gets, as ship_direct.
 Status ship_joint(Team& team, const Request& request, Route route);
+Status ship_offered(Team& team, const Request& request);  // of what all give the root, where pieces are offered
 
 // Where ranks do not know each other's sizes beforehand: they tell them as in ship_staged, and then all decide alike: long pieces
 // go as in ship_joint.

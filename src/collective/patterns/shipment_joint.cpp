@@ -34,10 +34,12 @@ struct Note {
     struct {                      // of another's
       Entry own;
       uint64_t reserved_too;
-      uint64_t steps;  // that have been taken to copy, in a line of its own
+      uint64_t steps;    // that have been taken to copy, in a line of its own
+      uint64_t by_root;  // that the root has copied
     } other;
   };
   std::atomic_ref<uint64_t> steps() { return std::atomic_ref<uint64_t>(other.steps); }
+  std::atomic_ref<uint64_t> by_root() { return std::atomic_ref<uint64_t>(other.by_root); }
   size_t bytes(int count) const { return count > 1 ? head + size_t(count) * sizeof(Entry) : sizeof other + head; }
 };
 static_assert(sizeof(Note) <= slot_payload && offsetof(Slot, payload) + offsetof(Note, other.steps) == cache_line);
@@ -67,8 +69,9 @@ class JointScatter {
     STRETTO_TRY(is_root_ ? copy_with_all() : copy_with(request_.root));
     const uint32_t served = served_;
     uint32_t all_served[max_team];
-    STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
-    if (!served) team_.direct.reset();                     // refused once: never asked again
+    const Status met = exchange_all(team_, served, all_served);  // all may leave
+    if (!met.ok()) return leave_root(), met;
+    if (!served) team_.direct.reset();  // refused once: never asked again
     if (std::count(all_served, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
     return parcels_.outcome();
   }
@@ -85,7 +88,7 @@ class JointScatter {
     own.reach = team_.direct ? team_.direct->reach() : Reach();
     own.posted_ns = now_ns();
     for (int r = 0; r < team_.size && is_root_; ++r) own.entries[r] = shown(own_piece(r));
-    if (!is_root_) own.other.own = shown(own_piece(request_.root)), own.steps().store(0, std::memory_order_relaxed);
+    if (!is_root_) own.other.own = shown(own_piece(request_.root)), own.other.steps = own.other.by_root = 0;
     exchange_.post(own.bytes(is_root_ ? team_.size : 1));
     return Status::good();
   }
@@ -137,6 +140,17 @@ class JointScatter {
     return Status::good();
   }
 
+  // Of another rank that ends the call with an error: the root writes nothing more to it.
+  void leave_root() {
+    if (is_root_) return;
+    Note& own = note(team_.rank);
+    const size_t bytes = bytes_with(request_.root);
+    uint64_t i;
+    while (take_step(own.steps(), false, steps_of(bytes), &i)) continue;
+    const uint64_t by_root = TakenSteps{own.steps().load(std::memory_order_relaxed)}.back();
+    team_.waiter.stay([&] { return own.by_root().load(std::memory_order_acquire) >= by_root; });
+  }
+
   // Whether this rank can copy; where neither of the two can, nobody is served.
   bool may_copy(int r) {
     if (bytes_with(r) == 0) return false;
@@ -153,12 +167,15 @@ class JointScatter {
 
   // `counted`: the note with the steps. False: there is none left, or it was refused.
   bool copy_step(int r, Note& counted) {
-    const size_t bytes = bytes_with(r), step = steps_are_shared() ? joint_step(bytes) : bytes;
+    const size_t bytes = bytes_with(r), step = step_of(bytes);
     uint64_t i;
-    if (!take_step(counted.steps(), is_root_, (bytes + step - 1) / step, &i)) return false;
+    if (!take_step(counted.steps(), is_root_, steps_of(bytes), &i)) return false;
     served_ = copy(r, i * step, std::min(step, bytes - i * step));
+    if (is_root_) counted.by_root().fetch_add(1, std::memory_order_release);
     return served_;
   }
+  size_t step_of(size_t bytes) const { return steps_are_shared() ? joint_step(bytes) : std::max<size_t>(bytes, 1); }
+  uint64_t steps_of(size_t bytes) const { return (bytes + step_of(bytes) - 1) / step_of(bytes); }
 
   bool copy(int r, size_t at, size_t bytes) {
     char* own = static_cast<char*>(own_piece(r).data) + at;
@@ -180,7 +197,7 @@ class JointScatter {
 }  // namespace
 
 Status ship_joint(Team& team, const Request& request, Route route) {
-  if (team.size > 2 && route.ends == Ends::to_root && offers_pieces(team)) return ship_staged(team, request, gatherv_route);
+  if (team.size > 2 && route.ends == Ends::to_root && offers_pieces(team)) return ship_offered(team, request);
   if (team.size > 2 && route.ends == Ends::from_root && JointScatter::fits(team)) return JointScatter(team, request, route).run();
   return ship_direct(team, request, route);
 }

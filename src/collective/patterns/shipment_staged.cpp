@@ -50,7 +50,6 @@ class StagedShipment {
     weigh();
     alike_ = route_.known || route_.ends == Ends::from_root;
     if (!route_.known && alike_ && team_.rank != request_.root) STRETTO_TRY(greet(request_.root));
-    takes_offers_ = route_.ends == Ends::to_root && !route_.known && offers_pieces(team_);
     plan();
     if (is_offered()) {
       STRETTO_TRY(post());
@@ -60,6 +59,16 @@ class StagedShipment {
       STRETTO_TRY(post());
     }
     return ship();
+  }
+
+  // Of what all give the root: long pieces are offered to it first.
+  Status run_with_offers() {
+    takes_offers_ = true;
+    if (team_.rank == request_.root) offers_.reset(new (std::nothrow) std::optional<TakenOffer>[size_t(team_.size)]);
+    const Status status = run();
+    for (int r = 0; !status.ok() && status.code != Code::truncated && r < team_.size; ++r)
+      if (has_offer(r)) offers_[r]->abandon();
+    return status;
   }
 
   // Everybody hears all sizes before anything is staged, and so all decide alike.
@@ -92,14 +101,16 @@ class StagedShipment {
   // What a peer gives this rank.
   struct Source {
     size_t bytes = 0;
-    int position = 0;                 // among the pieces of a round
-    const char* along = nullptr;      // where it stands in the slot instead, until the next exchange
-    bool greeted = false;             // its label has been read
-    uint32_t rounds = 0;              // in which its piece comes
-    uint32_t taken = 0;               // of them
-    std::optional<Rounds> own;        // where ranks have rounds of their own
-    std::optional<TakenOffer> offer;  // before that it may come so
+    int position = 0;             // among the pieces of a round
+    const char* along = nullptr;  // where it stands in the slot instead, until the next exchange
+    bool greeted = false;         // its label has been read
+    uint32_t rounds = 0;          // in which its piece comes
+    uint32_t taken = 0;           // of them
+    std::optional<Rounds> own;    // where ranks have rounds of their own
   };
+
+  bool has_offer(int r) const { return offers_ && offers_[r]; }
+  Form form() const { return takes_offers_ ? Form::offered : Form::staged; }
 
   Source& source(int r) { return sources_[r]; }
   const Source& source(int r) const { return sources_[r]; }
@@ -177,7 +188,7 @@ class StagedShipment {
     if (!speaks(team_.rank)) return Status::good();
     STRETTO_TRY(exchange_.claim(&payload_));
     if (!route_.known) write_sizes(static_cast<char*>(payload_) + sizeof(uint64_t));
-    const uint64_t label = label_of(request_.kind, Form::staged, route_.known ? known_piece() : total_);
+    const uint64_t label = label_of(request_.kind, form(), route_.known ? known_piece() : total_);
     memcpy(payload_, &label, sizeof label);
     if (is_offered()) make_offer(team_, listed(0), payload_);
     exchange_.post(route_.known ? sizeof label : head_bytes(sizes()) + (rides_ ? total_ : 0));
@@ -229,11 +240,14 @@ class StagedShipment {
     uint64_t label;
     STRETTO_TRY(exchange_.read(r, &payload));
     memcpy(&label, payload, sizeof label);
-    STRETTO_TRY(compare_labels(label_of(request_.kind, Form::staged, 0), label, r));
+    STRETTO_TRY(compare_labels(label_of(request_.kind, form(), 0), label, r));
+    // Of a gather they are known after all.
+    if (request_.kind == Kind::gather && bytes_of(label) != parcels_.room(r).bytes) return sizes_differ(r);
     if (!route_.known) return read_sizes(r, static_cast<const char*>(payload), bytes_of(label));
     const bool as_expected = bytes_of(label) == source(r).bytes;
-    return as_expected ? Status::good() : disagreed("ranks disagree about the size of a message", r);
+    return as_expected ? Status::good() : sizes_differ(r);
   }
+  static Status sizes_differ(int r) { return disagreed("ranks disagree about the size of a message", r); }
 
   // From the sizes of rank r's pieces: where in its cells this rank's piece is, or where beside the sizes.
   Status read_sizes(int r, const char* payload, size_t total) {
@@ -260,15 +274,18 @@ class StagedShipment {
     } else if (s.bytes > 0) {
       s.own.emplace(rounds_of_one(load, in_place));
       count_rounds(r);
-      if (takes_offers_ && s.bytes >= offered_from) take_offer(r, payload);
+      if (takes_offers_ && s.bytes >= offered_from) STRETTO_TRY(take_offer(r, payload));
     }
     return in_place || alike_ ? Status::good() : leave_place(r);
   }
 
-  void take_offer(int r, const void* payload) {
-    Source& s = source(r);
-    s.offer.emplace(team_, r, payload, s.bytes, parcels_.room(r), parcels_.store());
-    if (!s.offer->accept()) s.offer.reset();
+  Status take_offer(int r, const void* payload) {
+    if (!offers_) return TakenOffer::decline(payload), Status::good();  // there is no memory
+    offers_[r].emplace(team_, r, payload, source(r).bytes, parcels_.room(r), parcels_.store());
+    bool accepted;
+    STRETTO_TRY(offers_[r]->accept(&accepted));
+    if (!accepted) offers_[r].reset();
+    return Status::good();
   }
 
   // Rank r is not in place, and its rounds may be longer than here: what this rank has still to send goes to where nothing is
@@ -329,12 +346,12 @@ class StagedShipment {
   // Whether rank r has posted its label, and then whether its next round can be read, or there is none.
   bool is_ready(int r) {
     if (!source(r).greeted) return exchange_.posted(r);
-    return source(r).offer ? source(r).offer->is_ready() : is_finished(r) || is_readable(r);
+    return has_offer(r) ? offers_[r]->is_ready() : is_finished(r) || is_readable(r);
   }
   bool is_finished(int r) const { return source(r).greeted && source(r).taken == source(r).rounds; }
   Awaited awaited(int r) {
     if (!source(r).greeted) return {&exchange_.ready(r), exchange_.number()};
-    if (source(r).offer) return {&source(r).offer->signal(), source(r).offer->by_giver()};
+    if (has_offer(r)) return {&offers_[r]->signal(), offers_[r]->by_giver()};
     return {&of(r).filled_by(r), of(r).number(source(r).taken)};
   }
 
@@ -379,7 +396,7 @@ class StagedShipment {
   Status take(int r) {
     const bool is_new = !source(r).greeted;
     STRETTO_TRY(greet(r));
-    if (source(r).offer) {
+    if (has_offer(r)) {
       if (!is_new) take_step(r);
       return Status::good();
     }
@@ -396,9 +413,9 @@ class StagedShipment {
 
   void take_step(int r) {
     Source& s = source(r);
-    if (s.offer->step()) return;
-    if (s.offer->served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
-    s.offer.reset();
+    if (offers_[r]->step()) return;
+    if (offers_[r]->served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
+    offers_[r].reset();
   }
 
   // Tells how many rounds this rank has read of everybody: all, once it expects no more.
@@ -420,12 +437,13 @@ class StagedShipment {
   const Route route_;
   Parcels parcels_;
   Exchange exchange_;
-  size_t total_ = 0;           // bytes that this rank gives; where the route is not known
-  bool rides_ = false;         // they stand in its slot
-  void* payload_ = nullptr;    // of the slot
-  bool takes_offers_ = false;  // long pieces are offered first
-  bool alike_ = true;          // all ranks know of all loads
-  Load load_;                  // all of them in one; else this rank's
+  size_t total_ = 0;                                     // bytes that this rank gives; where the route is not known
+  bool rides_ = false;                                   // they stand in its slot
+  void* payload_ = nullptr;                              // of the slot
+  std::unique_ptr<std::optional<TakenOffer>[]> offers_;  // of the root
+  bool takes_offers_ = false;                            // long pieces are offered first
+  bool alike_ = true;                                    // all ranks know of all loads
+  Load load_;                                            // all of them in one; else this rank's
   Rounds::Part part_{};
   std::optional<Rounds> rounds_;
   uint32_t to_stage_ = 0, staged_ = 0;  // rounds
@@ -440,6 +458,10 @@ class StagedShipment {
 
 Status ship_staged(Team& team, const Request& request, Route route) {
   return StagedShipment(team, request, route).run();
+}
+
+Status ship_offered(Team& team, const Request& request) {
+  return StagedShipment(team, request, gatherv_route).run_with_offers();
 }
 
 Status ship_sized(Team& team, const Request& request, Route route) {

@@ -5,6 +5,7 @@
 
 #include "collective/algorithms.hpp"
 #include "collective/patterns/offer.hpp"
+#include "collective/patterns/parcels.hpp"
 #include "counting_transport.hpp"
 #include "shipments.hpp"
 #include "team_of_threads.hpp"
@@ -90,6 +91,25 @@ struct Meeting {
     bool is_root_;
   };
 };
+
+// Others end their waits once the root has ended its call with an error.
+std::atomic<bool> root_left{false};
+TeamOptions options_until_root_leaves() {
+  root_left = false;
+  TeamOptions options = options_of_own_cpus();
+  options.hooks.alive = [](void*, int rank) { return rank > 0 || !root_left; };
+  return options;
+}
+
+// Of a rank that makes another call: no more than it says at first.
+void post_label(Team& team, const Request& request) {
+  Exchange exchange(team);
+  void* payload;
+  if (!exchange.claim(&payload).ok()) return;
+  const uint64_t label = label_of(request.kind, Form::staged, 1);
+  std::memcpy(payload, &label, sizeof label);
+  exchange.post(sizeof label);
+}
 
 class Joint : public ::testing::Test {
  protected:
@@ -254,10 +274,87 @@ TEST_F(Joint, IsStagedAgainWhereACopyIsRefused) {
       }
 }
 
+// Of two of which one alone can copy, that one is refused in mid-course.
+TEST_F(Joint, IsStagedAgainWhereWhoAloneCanIsRefused) {
+  for (const Kind kind : rooted)
+    for (const bool by_root : {false, true})
+      for (const uint64_t cut : {0, 3}) {
+        TeamOptions options = options_of_own_cpus();
+        options.faults = [&](int rank) {
+          transport::Faults faults;
+          if ((rank == 2) == by_root) faults.cut_after = cut;
+          return faults;
+        };
+        TeamOfThreads threads(ranks, options);
+        for (int r = 0; r < ranks; ++r) {
+          Team& team = threads.team(r);
+          const transport::Reach none = r == 2 ? transport::Reach(uint32_t(1) << 15) : transport::Reach();
+          if ((r == 2) != by_root) team.direct = std::make_unique<Narrowed>(std::move(team.direct), none);
+        }
+        for (int call = 0; call < 2; ++call) run(threads, row_of(kind, "joint"), 200'000, 2);
+      }
+}
+
+// The root finds that one makes another call, and leaves; the others write nothing to it afterwards.
+TEST_F(Joint, NothingIsWrittenToARootThatHasLeft) {
+  for (const Kind kind : {Kind::gather, Kind::gatherv}) {
+    TeamOfThreads threads(3, options_until_root_leaves());
+    Team& root = threads.team(0);
+    root.direct = std::make_unique<Narrowed>(std::move(root.direct), transport::Reach(uint32_t(1) << 15));
+    Plan plan{kind, 3, 0, {}, std::vector<bool>(3, false)};
+    for (int from = 0; from < 3; ++from) plan.message.emplace_back(3, random_bytes(random_, 8 << 20));
+    Part part_of_root(plan, 0);
+    Status of_root;
+    bool intact = true;
+    threads.run([&](Team& team) {
+      Part own(plan, team.rank);
+      Part& part = team.rank == 0 ? part_of_root : own;
+      Request request = part.request();
+      if (team.rank == 2) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));  // while the other writes
+        request.kind = Kind::scatter;
+      }
+      if (team.rank == 2) return post_label(team, request), Status::good();
+      const Status status = row_of(kind, "joint").run(team, request);
+      if (team.rank != 0) return Status::good();
+      of_root = status;
+      for (int r = 0; r < 3; ++r) std::memset(request.gets[r].data, 0, request.gets[r].bytes);
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      for (int r = 0; r < 3; ++r)
+        for (size_t i = 0; i < request.gets[r].bytes; ++i) intact = intact && static_cast<char*>(request.gets[r].data)[i] == 0;
+      root_left = true;
+      return Status::good();
+    });
+    EXPECT_EQ(of_root.code, Code::disagreed) << name(kind);
+    EXPECT_TRUE(intact) << name(kind);
+  }
+}
+
+// Rows that do not match, and sizes: found out, not taken for something else.
+TEST_F(Joint, GathersThatDoNotMatchAreFoundOut) {
+  const auto status_of_root = [&](const char* of_others, size_t theirs) {
+    TeamOfThreads threads(3, options_until_root_leaves());
+    Status of_root;
+    threads.run([&](Team& team) {
+      const size_t size = team.rank == 0 ? 64 << 10 : theirs;
+      Plan plan{Kind::gather, 3, 0, {}, std::vector<bool>(3, false)};
+      for (int from = 0; from < 3; ++from) plan.message.emplace_back(3, Bytes(size, 1));
+      Part part(plan, team.rank);
+      const Status status = row_of(Kind::gather, team.rank == 0 ? "joint" : of_others).run(team, part.request());
+      if (team.rank == 0) of_root = status, root_left = true;
+      return Status::good();
+    });
+    return of_root.code;
+  };
+  EXPECT_EQ(status_of_root("joint", 64 << 10), Code::ok);
+  EXPECT_EQ(status_of_root("staged", 1000), Code::disagreed);
+  EXPECT_EQ(status_of_root("joint", 60'000), Code::disagreed);
+}
+
 // Random sizes, roots and places, where every rank has a core.
 TEST_F(Joint, DeliversWhatWasSent) {
   for (const Kind kind : rooted)
-    for (const char* name : {"joint", "adaptive", "sized", "staged"}) {
+    for (const char* name : {"joint", "adaptive", "sized"}) {
       const Algorithm& row = row_of(kind, name);
       if (row.kind != kind) continue;
       for (const int size : {3, 4, 7}) {
