@@ -119,7 +119,8 @@ def test_many_ranks_are_judged_over_all_sizes() -> None:
 @pytest.mark.parametrize(("told", "crowded"), [({"crowded": True}, True), ({"crowded": False}, False), ({}, False)])
 def test_where_ranks_share_cores_their_distance_counts_too(told: dict[str, bool], crowded: bool) -> None:
     """Series from before that was told have it of ranks with a core each alone."""
-    one = {"kind": "point", "collective": "bcast", "bytes": 8, "ranks": 4 if crowded else 2, "mode": "balanced", "wrong": 0, **told}
+    ranks = 4 if crowded else 2
+    one = {"kind": "point", "collective": "bcast", "bytes": 8, "ranks": ranks, "mode": "balanced", "wrong": 0, **told}
     times = {"median_us": 1.0, "p10_us": 1.0}
     lines = [{**one, "hop_ns": hops, "pmpi": times} for hops in ([50, 60], [240, 250], [50, 240])]
     runs = [Run("mpich", "", "", "", lines)]
