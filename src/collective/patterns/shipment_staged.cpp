@@ -67,7 +67,7 @@ class StagedShipment {
     if (team_.rank == request_.root) offers_.reset(new (std::nothrow) std::optional<TakenOffer>[size_t(team_.size)]);
     const Status status = run();
     for (int r = 0; !status.ok() && status.code != Code::truncated && r < team_.size; ++r)
-      if (has_offer(r)) offers_[r]->abandon();
+      if (has_offer(r)) offer(r).abandon();
     return status;
   }
 
@@ -110,6 +110,7 @@ class StagedShipment {
   };
 
   bool has_offer(int r) const { return offers_ && offers_[r]; }
+  TakenOffer& offer(int r) { return *offers_[r]; }  // NOLINT(bugprone-unchecked-optional-access)
   Form form() const { return takes_offers_ ? Form::offered : Form::staged; }
 
   Source& source(int r) { return sources_[r]; }
@@ -283,7 +284,7 @@ class StagedShipment {
     if (!offers_) return TakenOffer::decline(payload), Status::good();  // there is no memory
     offers_[r].emplace(team_, r, payload, source(r).bytes, parcels_.room(r), parcels_.store());
     bool accepted;
-    STRETTO_TRY(offers_[r]->accept(&accepted));
+    STRETTO_TRY(offer(r).accept(&accepted));
     if (!accepted) offers_[r].reset();
     return Status::good();
   }
@@ -346,12 +347,12 @@ class StagedShipment {
   // Whether rank r has posted its label, and then whether its next round can be read, or there is none.
   bool is_ready(int r) {
     if (!source(r).greeted) return exchange_.posted(r);
-    return has_offer(r) ? offers_[r]->is_ready() : is_finished(r) || is_readable(r);
+    return has_offer(r) ? offer(r).is_ready() : is_finished(r) || is_readable(r);
   }
   bool is_finished(int r) const { return source(r).greeted && source(r).taken == source(r).rounds; }
   Awaited awaited(int r) {
     if (!source(r).greeted) return {&exchange_.ready(r), exchange_.number()};
-    if (has_offer(r)) return {&offers_[r]->signal(), offers_[r]->by_giver()};
+    if (has_offer(r)) return {&offer(r).signal(), offer(r).by_giver()};
     return {&of(r).filled_by(r), of(r).number(source(r).taken)};
   }
 
@@ -413,8 +414,8 @@ class StagedShipment {
 
   void take_step(int r) {
     Source& s = source(r);
-    if (offers_[r]->step()) return;
-    if (offers_[r]->served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
+    if (offer(r).step()) return;
+    if (offer(r).served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
     offers_[r].reset();
   }
 

@@ -252,7 +252,9 @@ TEST_F(Joint, GiversLeaveBeforeALateRoot) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       STRETTO_TRY(row_of(kind, "joint").run(team, part.request()));
       if (team.rank != 0) ++gone;
-      if (team.rank == 0) EXPECT_EQ(gone, ranks - 1) << name(kind);
+      if (team.rank == 0) {
+        EXPECT_EQ(gone, ranks - 1) << name(kind);
+      }
       return part.right() ? Status::good() : invalid("wrong bytes", int(kind));
     });
     EXPECT_EQ(counted(true, 0) + counted(false, 0), 0u) << name(kind);
