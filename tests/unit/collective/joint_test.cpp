@@ -6,9 +6,9 @@
 #include "collective/algorithms.hpp"
 #include "collective/patterns/offer.hpp"
 #include "collective/patterns/parcels.hpp"
-#include "counting_transport.hpp"
 #include "shipments.hpp"
 #include "team_of_threads.hpp"
+#include "wrapped_transport.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -29,27 +29,12 @@ TeamOptions options_of_own_cpus() {
 }
 
 // Without some mechanisms.
-class Narrowed final : public transport::Transport {
+class Narrowed final : public Wrapped {
  public:
-  Narrowed(std::unique_ptr<Transport> inner, transport::Reach reach) : inner_(std::move(inner)), reach_(reach) {}
-  const char* name() const override { return inner_->name(); }
-  size_t cell_bytes() const override { return inner_->cell_bytes(); }
-  uint32_t cells() const override { return inner_->cells(); }
-  bool maps() const override { return inner_->maps(); }
+  Narrowed(std::unique_ptr<Transport> inner, transport::Reach reach) : Wrapped(std::move(inner)), reach_(reach) {}
   transport::Reach reach() const override { return reach_; }
-  transport::Window window(const void* buffer) const override { return inner_->window(buffer); }
-  Status put(transport::Cell cell, size_t at, const void* data, size_t n) override { return inner_->put(cell, at, data, n); }
-  void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
-  Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
-             const void** data) override {
-    return inner_->get(peer, window, cell, at, n, scratch, data);
-  }
-  Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
-    return inner_->give(peer, window, at, data, n);
-  }
 
  private:
-  std::unique_ptr<Transport> inner_;
   transport::Reach reach_;
 };
 
@@ -63,30 +48,21 @@ struct Meeting {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  class Transport final : public transport::Transport {
+  class Transport final : public Wrapped {
    public:
     Transport(std::unique_ptr<transport::Transport> inner, Meeting& meeting, bool is_root)
-        : inner_(std::move(inner)), meeting_(meeting), is_root_(is_root) {}
-    const char* name() const override { return inner_->name(); }
-    size_t cell_bytes() const override { return inner_->cell_bytes(); }
-    uint32_t cells() const override { return inner_->cells(); }
-    bool maps() const override { return inner_->maps(); }
-    transport::Reach reach() const override { return inner_->reach(); }
-    transport::Window window(const void* buffer) const override { return inner_->window(buffer); }
-    Status put(transport::Cell cell, size_t at, const void* data, size_t n) override { return inner_->put(cell, at, data, n); }
-    void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
+        : Wrapped(std::move(inner)), meeting_(meeting), is_root_(is_root) {}
     Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
                const void** data) override {
       meeting_.come(is_root_);
-      return inner_->get(peer, window, cell, at, n, scratch, data);
+      return Wrapped::get(peer, window, cell, at, n, scratch, data);
     }
     Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
       meeting_.come(is_root_);
-      return inner_->give(peer, window, at, data, n);
+      return Wrapped::give(peer, window, at, data, n);
     }
 
    private:
-    std::unique_ptr<transport::Transport> inner_;
     Meeting& meeting_;
     bool is_root_;
   };

@@ -9,9 +9,9 @@
 #include "collective/algorithms.hpp"
 #include "collective/patterns/handover.hpp"
 #include "collective/patterns/staged.hpp"
-#include "counting_transport.hpp"
 #include "shipments.hpp"
 #include "team_of_threads.hpp"
+#include "wrapped_transport.hpp"
 
 namespace stretto::collective {
 namespace {

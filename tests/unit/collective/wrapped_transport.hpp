@@ -1,4 +1,4 @@
-// A direct transport that counts what passes through it.
+// Direct transports that pass everything on to another, but for what a test changes; and one that counts.
 #pragma once
 #include <memory>
 #include <utility>
@@ -7,13 +7,9 @@
 
 namespace stretto::collective {
 
-class Counting final : public transport::Transport {
+class Wrapped : public transport::Transport {
  public:
-  struct Bytes {
-    size_t taken = 0, given = 0;
-    size_t all() const { return taken + given; }
-  };
-  Counting(std::unique_ptr<Transport> inner, Bytes* bytes) : inner_(std::move(inner)), bytes_(bytes) {}
+  explicit Wrapped(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
 
   const char* name() const override { return inner_->name(); }
   size_t cell_bytes() const override { return inner_->cell_bytes(); }
@@ -25,16 +21,36 @@ class Counting final : public transport::Transport {
   void* place(transport::Cell cell, size_t at, size_t n) override { return inner_->place(cell, at, n); }
   Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
              const void** data) override {
-    bytes_->taken += n;
     return inner_->get(peer, window, cell, at, n, scratch, data);
   }
   Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
-    bytes_->given += n;
     return inner_->give(peer, window, at, data, n);
   }
 
  private:
   std::unique_ptr<Transport> inner_;
+};
+
+// Counts what is copied through it.
+class Counting final : public Wrapped {
+ public:
+  struct Bytes {
+    size_t taken = 0, given = 0;
+    size_t all() const { return taken + given; }
+  };
+  Counting(std::unique_ptr<Transport> inner, Bytes* bytes) : Wrapped(std::move(inner)), bytes_(bytes) {}
+
+  Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
+             const void** data) override {
+    bytes_->taken += n;
+    return Wrapped::get(peer, window, cell, at, n, scratch, data);
+  }
+  Status give(int peer, transport::Window window, size_t at, const void* data, size_t n) override {
+    bytes_->given += n;
+    return Wrapped::give(peer, window, at, data, n);
+  }
+
+ private:
   Bytes* bytes_;
 };
 
