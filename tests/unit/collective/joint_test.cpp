@@ -46,6 +46,7 @@ struct Meeting {
     (is_root ? root_came : other_came) = true;
     for (int looks = 0; !(is_root ? other_came : root_came) && looks < 10'000; ++looks)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    root_came = other_came = true;  // none waits a second time
   }
 
   class Transport final : public Wrapped {
