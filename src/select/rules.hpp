@@ -75,6 +75,6 @@ Status parse_rules(const char* text, size_t length, Rules* rules);
 // Reads and parses a file. invalid or refused with the line number or errno.
 Status load_rules(const char* path, Rules* rules);
 
-const char* default_rules();
+const char* default_rules();  // the text of default.rules
 
 }  // namespace stretto::select
