@@ -34,20 +34,23 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 16);
 
-inline constexpr uint32_t slot_ring = 8;  // exchanges a writer may be ahead of its slowest reader
+inline constexpr uint32_t slot_ring = 32;  // exchanges a writer may be ahead of its slowest reader
 inline constexpr size_t slot_payload = 1072;
 
 // The payload begins in the signal's own line (48 bytes of it).
 struct alignas(cache_line) Slot {
   Signal ready;  // number of the newest exchange whose payload stands here
   unsigned char payload[slot_payload];
+
+  void clear() { __builtin_memset(static_cast<void*>(&ready), 0, sizeof ready); }
 };
 static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);
 
 // Where exchange `number` stands. Slots that are used one after the other do not lie one after the other: the CPU of a reader
-// would fetch the next one while its writer fills it.
+// would fetch the next one while its writer fills it. Few exchanges touch few pages.
 constexpr uint32_t slot_of(uint64_t number) {
-  return uint32_t(number * 3 % slot_ring);
+  constexpr uint32_t near = 8;
+  return uint32_t(number % slot_ring / near * near + number * 3 % near);
 }
 
 // When a rank came to the collectives that are compared, by their number (collective/arrival_watch.hpp).
@@ -74,8 +77,16 @@ struct RankBoard {
   Slot odd_meeting;  // far from the other, for the same reason
 
   Slot& meeting(uint64_t number) { return number % 2 ? odd_meeting : even_meeting; }
+  void clear();
 };
 static_assert(sizeof(RankBoard) == 7 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
+
+inline void RankBoard::clear() {
+  __builtin_memset(static_cast<void*>(this), 0, offsetof(RankBoard, even_meeting));
+  even_meeting.clear();
+  for (Slot& slot : slots) slot.clear();
+  odd_meeting.clear();
+}
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
@@ -87,6 +98,12 @@ struct Board {
   alignas(cache_line) RankBoard ranks[1];  // size of them
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
+
+  // As if nobody had used it. Payloads stay: nobody looks at what was not announced.
+  void clear(int size) {
+    __builtin_memset(static_cast<void*>(this), 0, offsetof(Board, ranks));
+    for (int r = 0; r < size; ++r) ranks[r].clear();
+  }
 };
 
 }  // namespace stretto::collective

@@ -61,8 +61,10 @@ Communicator::~Communicator() = default;
 // One node's ranks need not vote on a board that all have mapped, as they have the segment's first window. The price: one that
 // has no memory for a state of its own can only end the job, as others go on without hearing of it.
 Communicator* Communicator::create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm) {
-  uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size), Pool::Contents::zeros) : 0;
+  bool used = false;
+  uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size), &used) : 0;
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
+  if (board != nullptr && used) board->clear(size);
   if (board == nullptr) offset = 0;
   const uint64_t taken = offset;
   const bool spans_nodes = policy.host.least != nullptr;

@@ -90,12 +90,12 @@ void Pool::clear(uint64_t offset, uint64_t bytes) {
   memset(segment_->at(offset), 0, bytes);
 }
 
-uint64_t Pool::allocate(uint64_t bytes, Contents contents) {
+uint64_t Pool::allocate(uint64_t bytes, bool* used) {
   if (!lock()) return 0;
-  bool used;
-  const uint64_t offset = take_within_cap(bytes, &used);
+  bool had;
+  const uint64_t offset = take_within_cap(bytes, &had);
   pthread_mutex_unlock(&header_->lock);
-  if (offset != 0 && used && contents == Contents::zeros) clear(offset, bytes);
+  if (used != nullptr) *used = had;
   return offset;
 }
 

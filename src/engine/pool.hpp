@@ -36,14 +36,14 @@ class Pool {
 
   static Status initialise(PoolHeader* header, uint64_t first, uint64_t cap, uint64_t bytes);
 
-  // Offset of an extent of at least `bytes`, or 0. What nobody has had before is zero without being touched.
-  enum class Contents : uint8_t { any, zeros };
-  uint64_t allocate(uint64_t bytes, Contents contents = Contents::any);
+  // Offset of an extent of at least `bytes`, or 0. *used: somebody has had it before; else it is zero without being touched.
+  uint64_t allocate(uint64_t bytes, bool* used = nullptr);
   void release(uint64_t offset, uint64_t bytes);
 
   // What all ranks find in `place`, which is 0 at first: an extent, its offset with `note` in the low bits, that whoever comes
   // first takes; or `none`, where that one found no room. (Were each to take one, and all but one to give it back, there would
   // have to be room for several.)
+  enum class Contents : uint8_t { any, zeros };
   uint64_t allocate_once(std::atomic<uint64_t>& place, uint64_t bytes, Contents contents, uint32_t note, uint32_t none);
 
   uint64_t in_use() const { return header_->in_use; }

@@ -40,6 +40,19 @@ uintptr_t predefined_value(const char* mpi_name);
 // The size of a predefined datatype where its handle tells.
 bool size_in_handle(uintptr_t value, size_t* size);
 
+// Whether an operation is MPI's own, one that Stretto does not know or that reduces nothing among them; else the program made it.
+bool is_own_op(uintptr_t value);
+
+// A handle as a number.
+template <class Handle>
+uintptr_t key_of(Handle handle) {
+  if constexpr (std::is_pointer_v<Handle>) {
+    return reinterpret_cast<uintptr_t>(handle);
+  } else {
+    return uint32_t(handle);
+  }
+}
+
 template <class Handle>
 bool predefined(const char* mpi_name, Handle* handle) {
   const uintptr_t value = predefined_value(mpi_name);

@@ -1,7 +1,6 @@
 #include "shim/handles.hpp"
 
 #include <mutex>
-#include <type_traits>
 
 #include "shim/mpi.hpp"
 #include "shim/named_types.hpp"
@@ -10,15 +9,6 @@
 namespace stretto::shim {
 
 namespace {
-
-template <class Handle>
-uintptr_t key_of(Handle handle) {
-  if constexpr (std::is_pointer_v<Handle>) {
-    return reinterpret_cast<uintptr_t>(handle);
-  } else {
-    return uint32_t(handle);
-  }
-}
 
 // Open addressing, written once and then only read. No predefined handle is 0.
 template <class Value, size_t size>

@@ -126,4 +126,9 @@ bool size_in_handle(uintptr_t, size_t*) {
   return false;
 }  // some do, MPI_INTEGER and the like do not: the library knows all
 
+// What the standard names and keeps for itself is below this.
+bool is_own_op(uintptr_t value) {
+  return value < 0x1000;
+}
+
 }  // namespace stretto::shim

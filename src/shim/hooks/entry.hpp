@@ -11,14 +11,6 @@ using collective::Request;
 using engine::Communicator;
 using select::Reason;
 
-template <class Handle>
-uintptr_t key_of_communicator(Handle comm) {
-  if constexpr (std::is_pointer_v<Handle>)
-    return reinterpret_cast<uintptr_t>(comm);
-  else
-    return uintptr_t(comm);
-}
-
 // What this thread remembers of handles. Valid while no communicator has been freed since.
 struct Remembered {
   uintptr_t key = 0;
@@ -32,7 +24,7 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Remembe
 Communicator* look_up(MPI_Comm comm);
 
 inline Communicator* find(MPI_Comm comm) {
-  uintptr_t key = key_of_communicator(comm);
+  uintptr_t key = key_of(comm);
   uint64_t generation = context().generation.load(std::memory_order_acquire);
   Remembered& slot = remembered[(key ^ (key >> 8)) % remembered_slots];
   if (slot.key == key && slot.generation == generation) return slot.communicator;

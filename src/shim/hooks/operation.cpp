@@ -5,15 +5,6 @@
 namespace stretto::shim {
 namespace {
 
-// Codes of the handles that are no operation to reduce with.
-bool is_no_reduction(MPI_Op op) {
-  for (const char* name : {"MPI_OP_NULL", "MPI_REPLACE", "MPI_NO_OP"}) {
-    MPI_Op known;
-    if (predefined(name, &known) && known == op) return true;
-  }
-  return false;
-}
-
 Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
   if (named_op(op, &request->op)) {
     if (!layout.named) return Reason::unsupported_type;
@@ -22,7 +13,7 @@ Reason describe_reduction(MPI_Op op, const Layout& layout, Request* request) {
     request->element = layout.extent;
     return request->element == kernels::size_of(layout.kernel) ? Reason::none : Reason::unsupported_type;
   }
-  if (is_no_reduction(op)) return Reason::invalid_arguments;
+  if (is_own_op(key_of(op))) return Reason::unsupported_op;
   request->op = kernels::Op::user;
   request->element = layout.size;
   int commutes = 1;

@@ -132,4 +132,9 @@ bool size_in_handle(uintptr_t value, size_t* size) {
   return true;
 }
 
+// The upper two bits: nothing, the library's own, or made.
+bool is_own_op(uintptr_t value) {
+  return value >> 30u < 2;
+}
+
 }  // namespace stretto::shim

@@ -130,4 +130,11 @@ bool size_in_handle(uintptr_t, size_t*) {
   return false;
 }
 
+bool is_own_op(uintptr_t value) {
+  for (const char* name : {"MPI_OP_NULL", "MPI_REPLACE", "MPI_NO_OP"}) {
+    if (predefined_value(name) == value) return true;
+  }
+  return false;
+}
+
 }  // namespace stretto::shim

@@ -10,14 +10,6 @@ namespace stretto::shim::profile {
 enum class Language : uint8_t { c, fortran };
 
 template <class Handle>
-inline uintptr_t key_of(Handle handle) {
-  if constexpr (std::is_pointer_v<Handle>)
-    return reinterpret_cast<uintptr_t>(handle);
-  else
-    return uint32_t(handle);
-}
-
-template <class Handle>
 inline Handle handle_of(Word word) {
   if constexpr (std::is_pointer_v<Handle>)
     return reinterpret_cast<Handle>(word);

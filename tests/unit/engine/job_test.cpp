@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "collective/board.hpp"
 #include "engine/identity.hpp"
 #include "platform/topology.hpp"
 #include "unit/engine/processes.hpp"
@@ -257,18 +258,53 @@ TEST_F(PoolTest, ExtentsDoNotOverlapAndAreReused) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(taken.count(pool.allocate(5000)), 1u);
 }
 
+TEST_F(PoolTest, TellsWhatIsZeroAndWhatWasUsed) {
+  Pool pool(header_, &segment_);
+  for (bool again : {false, true, true}) {
+    bool used = !again;
+    const uint64_t offset = pool.allocate(5000, &used);
+    ASSERT_NE(offset, 0u);
+    EXPECT_EQ(used, again);
+    auto* bytes = static_cast<char*>(segment_.at(offset));
+    EXPECT_EQ(std::count(bytes, bytes + 5000, 0) == 5000, !again);
+    std::memset(bytes, 1, 5000);
+    pool.release(offset, 5000);
+  }
+}
+
 TEST_F(PoolTest, ZerosWhereTheyAreAskedFor) {
   Pool pool(header_, &segment_);
-  const auto is_zero = [this](uint64_t offset) {
-    const char* bytes = static_cast<const char*>(segment_.at(offset));
-    return std::all_of(bytes, bytes + 5000, [](char byte) { return byte == 0; });
-  };
   for (int again = 0; again < 3; ++again) {
-    const uint64_t offset = pool.allocate(5000, Pool::Contents::zeros);
-    ASSERT_NE(offset, 0u);
-    EXPECT_TRUE(is_zero(offset)) << again;
-    std::memset(segment_.at(offset), 1, 5000);
+    std::atomic<uint64_t> place{0};
+    const uint64_t offset = pool.allocate_once(place, 5000, Pool::Contents::zeros, 0, 1);
+    ASSERT_GT(offset, 1u);
+    auto* bytes = static_cast<char*>(segment_.at(offset));
+    EXPECT_EQ(std::count(bytes, bytes + 5000, 0), 5000) << again;
+    std::memset(bytes, 1, 5000);
     pool.release(offset, 5000);
+  }
+}
+
+// A board that was used is as a new one: all that ranks announce by is zero again.
+TEST(Board, IsUsedAgain) {
+  using collective::Board;
+  constexpr int ranks = 3;
+  std::vector<char> memory(Board::bytes(ranks) + alignof(Board), 1);
+  void* at = memory.data();
+  size_t room = memory.size();
+  auto* board = static_cast<Board*>(std::align(alignof(Board), Board::bytes(ranks), at, room));
+  board->clear(ranks);
+  EXPECT_EQ(board->stage + board->presence + board->left + board->abandoned, 0u);
+  for (int r = 0; r < ranks; ++r) {
+    collective::RankBoard& of = board->ranks[r];
+    for (const collective::Signal* signal : {&of.done, &of.filled, &of.reduced, &of.drained, &of.partial, &of.spread})
+      EXPECT_EQ(signal->value + signal->sleepers + signal->note, 0u);
+    EXPECT_EQ(of.came + of.stuck_in + of.stuck_with, 0u);
+    for (const auto& vector : of.filled_of) EXPECT_EQ(vector, 0u);
+    for (const auto& stamp : of.arrivals.stamps) EXPECT_EQ(stamp, 0u);
+    for (uint64_t number = 0; number < collective::slot_ring; ++number)
+      for (const auto* slot : {&of.slots[collective::slot_of(number)], &of.meeting(number)})
+        EXPECT_EQ(slot->ready.value + slot->ready.sleepers + slot->ready.note, 0u);
   }
 }
 
