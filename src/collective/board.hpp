@@ -34,7 +34,9 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 16);
 
-inline constexpr uint32_t slot_ring = 32;  // exchanges a writer may be ahead of its slowest reader
+// Exchanges a writer may be ahead of its slowest reader: few at first, as a page that is touched for the first time costs more
+// than some calls.
+inline constexpr uint32_t slot_ring = 32, first_slot_ring = 8;
 inline constexpr size_t slot_payload = 1072;
 
 // The payload begins in the signal's own line (48 bytes of it).
@@ -47,10 +49,16 @@ struct alignas(cache_line) Slot {
 static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);
 
 // Where exchange `number` stands. Slots that are used one after the other do not lie one after the other: the CPU of a reader
-// would fetch the next one while its writer fills it. Few exchanges touch few pages.
+// would fetch the next one while its writer fills it.
+inline constexpr uint64_t slot_ring_grows_at = 256;
 constexpr uint32_t slot_of(uint64_t number) {
-  constexpr uint32_t near = 8;
-  return uint32_t(number % slot_ring / near * near + number * 3 % near);
+  const uint64_t turn = number < slot_ring_grows_at ? 0 : number / first_slot_ring * first_slot_ring;
+  return uint32_t((turn + number * 3 % first_slot_ring) % slot_ring);
+}
+
+// The exchange that must have ended before `number` may be written.
+constexpr uint64_t before_slot_of(uint64_t number) {
+  return number - (number < slot_ring_grows_at + slot_ring ? first_slot_ring : slot_ring);
 }
 
 // When a rank came to the collectives that are compared, by their number (collective/arrival_watch.hpp).

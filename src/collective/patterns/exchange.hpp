@@ -59,7 +59,7 @@ class Exchange {
 
   // Own slot, once nobody reads its former payload any more; to be filled before post().
   Status claim(void** payload) {
-    STRETTO_TRY(team_.all_done(number_ - slot_ring));
+    STRETTO_TRY(team_.all_done(before_slot_of(number_)));
     *payload = slot(team_.rank).payload;
     return Status::good();
   }
