@@ -58,7 +58,7 @@ def bench(
     also: Annotated[
         str, typer.Option("--also", metavar="LIST", help="Stretto's algorithms measured besides: slices,paper_small.")
     ] = "",
-    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="How samples are taken: single, batch, or auto.")] = "auto",
+    mode: Annotated[str, typer.Option("--mode", metavar="MODE", help="How to sample: single, batch, loop, or auto.")] = "auto",
     budget: Budget = 200,
     root: Annotated[int, typer.Option("--root", metavar="RANK", min=0, help="Root of rooted collectives.")] = 0,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Leave the ranks where the launcher puts them.")] = False,
@@ -84,7 +84,7 @@ def bench(
         raise StrettoError("--also and --plain exclude one another")
     _check_names(collectives or [])
     _check_sizes(sizes)
-    _check_word("--mode", mode, "auto|single|batch", "single, batch or auto")
+    _check_word("--mode", mode, "auto|single|batch|loop", "single, batch, loop or auto")
     _check_word("--also", also or "slices", r"\w+(,\w+)*", "names of algorithms, such as slices,paper_small")
     _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
     _check_word("--spread", spread or "1", f"{_NUMBER}(,{_NUMBER})*", "numbers, such as 1,10")

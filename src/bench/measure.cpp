@@ -16,12 +16,18 @@ constexpr unsigned most_calls = 2000;
 class Race {
  public:
   Race(const Mpi& mpi, const Collective& collective, Data& data, Mode mode, const Plan& plan, StartLine& line)
-      : mpi_(mpi), collective_(collective), data_(data), batch_(mode == Mode::batch), plan_(plan), line_(line) {}
+      : mpi_(mpi),
+        collective_(collective),
+        data_(data),
+        batch_(mode != Mode::single),
+        moves_(mode == Mode::batch),
+        plan_(plan),
+        line_(line) {}
 
   Point run();
 
  private:
-  int root() const { return batch_ && collective_.rooted ? int(iteration_ % unsigned(data_.ranks)) : plan_.root; }
+  int root() const { return moves_ && collective_.rooted ? int(iteration_ % unsigned(data_.ranks)) : plan_.root; }
   void call(const Side& side) { collective_.call(mpi_, *side.calls, side.comm, data_, root()); }
   void rewrite() { fill(collective_, data_, root(), iteration_); }
   double delay_ns() const;
@@ -38,7 +44,7 @@ class Race {
   const Mpi& mpi_;
   const Collective& collective_;
   Data& data_;
-  bool batch_;
+  bool batch_, moves_;
   const Plan& plan_;
   StartLine& line_;
   unsigned calls_ = 1;

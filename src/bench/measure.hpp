@@ -18,6 +18,7 @@ inline constexpr int most_sides = 24;
 enum class Mode : uint8_t {
   single,  // a sample is one call: all inputs rewritten, start line, call
   batch,   // a sample is a run of calls back to back, inputs rewritten before each, the root moving on
+  loop,    // the same, but the root stays, as in most programs: ranks that need not wait for others run ahead of them
 };
 
 struct Plan {

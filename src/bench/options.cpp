@@ -17,8 +17,8 @@ constexpr char help[] =
     "  --json FILE          a JSON line per point goes there\n"
     "  --collectives LIST   such as allreduce,bcast (default: barrier,bcast,reduce,allreduce)\n"
     "  --sizes LIST|A:B:F   bytes of a block, with K or M: 8,1K,1M, or from A to B by factor F (default: 8:16M:4)\n"
-    "  --mode MODE          single: one call from a common start; batch: calls back to back; auto: single, but where ranks\n"
-    "                       outnumber cores batch up to the limit\n"
+    "  --mode MODE          single: one call from a common start; batch: calls back to back, the root moving on; loop: back to\n"
+    "                       back by one root; auto: single, but where ranks outnumber cores batch up to the limit\n"
     "  --batch-limit BYTES  (default: 16K)\n"
     "  --budget MS          time to spend on a point (default: 200)\n"
     "  --least N            samples a side at least (default: 7)\n"
@@ -95,8 +95,8 @@ bool parse_collectives(const char* text, Options* options) {
 }
 
 bool parse_mode(const char* text, Options* options) {
-  const char* const names[] = {"auto", "single", "batch"};
-  for (int i = 0; i < 3; ++i)
+  const char* const names[] = {"auto", "single", "batch", "loop"};
+  for (int i = 0; i < 4; ++i)
     if (strcmp(text, names[i]) == 0) return options->mode = ModeChoice(i), true;
   return false;
 }

@@ -9,7 +9,7 @@ inline constexpr int most_sizes = 96;
 inline constexpr int most_spreads = 16;
 inline constexpr int most_wanted = 32;
 
-enum class ModeChoice : uint8_t { automatic, single, batch };
+enum class ModeChoice : uint8_t { automatic, single, batch, loop };
 
 struct Options {
   const char* mpi = nullptr;   // the MPI library

@@ -116,6 +116,7 @@ bool Session::fits(const Collective& c, size_t bytes) const {
 Mode Session::mode_for(size_t bytes) const {
   if (options_.arrival) return Mode::single;
   if (options_.mode == ModeChoice::automatic) return crowded_ && bytes <= options_.batch_limit ? Mode::batch : Mode::single;
+  if (options_.mode == ModeChoice::loop) return Mode::loop;
   return options_.mode == ModeChoice::batch ? Mode::batch : Mode::single;
 }
 

@@ -414,6 +414,7 @@ def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
         ("bench --arrival 0-late -- mpirun -n 2", "cannot use --arrival 0-late"),
         ("bench --arrival random --spread much -- mpirun -n 2", "cannot use --spread much"),
         ("bench --mode fast -- mpirun -n 2", "cannot use --mode fast"),
+        ("bench --mode loops -- mpirun -n 2", "cannot use --mode loops"),
         ("bench --spread 3 -- mpirun -n 2", "--spread needs --arrival"),
         ("bench --arrival random --replay x -- mpirun -n 2", "exclude one another"),
         ("bench --picture x.png -- mpirun -n 2", ".svg or a .html"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import subprocess
 import time
@@ -23,7 +24,23 @@ class Suite:
     passed: int
     failed: int
     seconds: float
+    cores: float  # that it kept busy, of programs that ended within it
     failures: tuple[str, ...] = ()  # each a name, and under it the end of what it printed
+
+
+class Watch:
+    def __init__(self) -> None:
+        self.begin, self.busy = time.monotonic(), self.processor_time()
+
+    def read(self) -> tuple[float, float]:
+        """Seconds since it was made, and cores that were busy for this program's children."""
+        seconds = time.monotonic() - self.begin
+        return seconds, (self.processor_time() - self.busy) / seconds
+
+    @staticmethod
+    def processor_time() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
 
 
 def test(part: str = "") -> int:
@@ -45,7 +62,8 @@ def test(part: str = "") -> int:
     suites += [script_suite(script, quick) for script in scripts]
     print()
     for suite in suites:
-        print(f"{suite.name:28}{suite.passed:7} passed {suite.failed:5} failed {suite.seconds:8.1f} s")
+        counts = f"{suite.passed:7} passed {suite.failed:5} failed"
+        print(f"{suite.name:28}{counts} {suite.seconds:8.1f} s, {suite.cores:.1f} cores busy")
     for suite in suites:
         for failure in suite.failures:
             print(f"FAILED  {suite.name}: {failure}")
@@ -77,7 +95,7 @@ def pytest() -> Suite:
 def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) -> Suite:
     """A suite that writes a JUnit report. No report, or a failure that it does not show, counts as one failure."""
     say(name)
-    begin = time.monotonic()
+    watch = Watch()
     code = run(command, extra)
     passed = failed = 0
     failures = []
@@ -91,14 +109,14 @@ def counted(name: str, command: list[str], report: Path, extra: dict[str, str]) 
             passed += not bad and case.find("skipped") is None
     if code and not failed:
         failed = 1
-    return Suite(name, passed, failed, time.monotonic() - begin, tuple(failures))
+    return Suite(name, passed, failed, *watch.read(), tuple(failures))
 
 
 def script_suite(script: Path, quick: bool) -> Suite:
     """A script under tests: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
     name = str(script.parent.relative_to(ROOT / "tests"))
     say(name)
-    begin = time.monotonic()
+    watch = Watch()
     extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
     passed = failed = 0
     told = False
@@ -118,7 +136,7 @@ def script_suite(script: Path, quick: bool) -> Suite:
         failed = 1
     if not process.returncode and not told:
         passed = 1
-    return Suite(name, passed, failed, time.monotonic() - begin, tuple(map("\n".join, failures)))
+    return Suite(name, passed, failed, *watch.read(), tuple(map("\n".join, failures)))
 
 
 def mpi_environments() -> dict[str, str]:
