@@ -15,16 +15,16 @@ void put(uint64_t& word, uint64_t value) {
 }  // namespace
 
 void ArrivalWatch::compare_until(uint64_t end) {
-  for (; compared_ < end; ++compared_) compare(compared_);
+  while (compared_ < end && (compare(compared_) || compared_ + furthest < noted_)) ++compared_;
 }
 
-// Times of one node compare: the counter runs alike on all its CPUs.
-void ArrivalWatch::compare(uint64_t number) {
+// Times of one node compare: the counter runs alike on all its CPUs. False: a stamp is missing.
+bool ArrivalWatch::compare(uint64_t number) {
   uint64_t first = UINT64_MAX, last = 0, own = 0;
   int who = nobody;
   for (int r = 0; r < size_; ++r) {
     const uint64_t stamp = boards_[r].arrivals.stamps[number % arrival_ring].load(std::memory_order_relaxed);
-    if ((stamp & pass_mask) != pass_of(number)) return;
+    if ((stamp & pass_mask) != pass_of(number)) return false;
     const uint64_t ticks = stamp & ~pass_mask;
     if (r == rank_) own = ticks;
     if (ticks >= last) who = r;
@@ -32,6 +32,7 @@ void ArrivalWatch::compare(uint64_t number) {
     last = std::max(last, ticks);
   }
   count(first, last, own, who);
+  return true;
 }
 
 void ArrivalWatch::count(uint64_t first, uint64_t last, uint64_t own, int who) {

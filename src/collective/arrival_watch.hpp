@@ -1,8 +1,8 @@
 // Who comes last, and by how much: watched on a communicator at next to no cost.
 //
 // Of some collectives, the same on all ranks and none of them left to MPI (so that nobody is far ahead), each rank leaves the
-// time of its arrival on its board: one store. Every `block`-th time it reads what the others left two blocks ago, when all but
-// stragglers have been there; a collective of which a stamp is missing is not counted. Nobody waits.
+// time of its arrival on its board: one store. Every `block`-th time it reads what the others left a block ago and longer. What
+// some have not come to yet is looked at again, until none can be so far behind; then it is not counted. Nobody waits.
 //
 // What is found is this rank's own view, and may differ from that of others by a few collectives. It is a hint: for reports, and
 // for choices that each rank makes for itself. What ranks must choose alike does not depend on it.
@@ -17,6 +17,8 @@ namespace stretto::collective {
 class ArrivalWatch {
  public:
   static constexpr uint32_t block = 8;
+  static constexpr uint32_t furthest = slot_ring + block;  // behind: what is compared; the others may be as far ahead
+  static_assert(arrival_ring >= 2 * furthest + block);
   static constexpr int nobody = -1;
 
   // `boards`: of all `size` ranks.
@@ -48,7 +50,7 @@ class ArrivalWatch {
   static uint64_t stamp(uint64_t ticks, uint64_t number) { return (ticks & ~pass_mask) | pass_of(number); }
 
   void compare_until(uint64_t end);
-  void compare(uint64_t number);
+  bool compare(uint64_t number);
   void count(uint64_t first, uint64_t last, uint64_t own, int who);
 
   RankBoard* boards_;

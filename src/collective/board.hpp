@@ -44,7 +44,8 @@ struct alignas(cache_line) Slot {
   Signal ready;  // number of the newest exchange whose payload stands here
   unsigned char payload[slot_payload];
 
-  void clear() { __builtin_memset(static_cast<void*>(&ready), 0, sizeof ready); }
+  // As if it had never been used: the line of the signal. Nobody looks at the rest of what was not announced.
+  void clear() { __builtin_memset(static_cast<void*>(this), 0, cache_line); }
 };
 static_assert(sizeof(Slot) == 17 * cache_line && offsetof(Slot, payload) == 16);
 
@@ -62,7 +63,7 @@ constexpr uint64_t before_slot_of(uint64_t number) {
 }
 
 // When a rank came to the collectives that are compared, by their number (collective/arrival_watch.hpp).
-inline constexpr uint32_t arrival_ring = 32;
+inline constexpr uint32_t arrival_ring = 4 * slot_ring;
 struct alignas(cache_line) ArrivalTimes {
   std::atomic<uint64_t> stamps[arrival_ring];
 };
@@ -85,16 +86,21 @@ struct RankBoard {
   Slot odd_meeting;  // far from the other, for the same reason
 
   Slot& meeting(uint64_t number) { return number % 2 ? odd_meeting : even_meeting; }
-  void clear();
+
+  // All but the slots that are not used at first: their rank clears those in time, at exchange `late_slots_cleared_at`. When the
+  // first exchange stands there, all ranks have come past that one: whoever waits for a slot is at most a ring ahead of its rank.
+  static constexpr uint64_t late_slots_cleared_at = slot_ring_grows_at / 2;
+  void clear() {
+    __builtin_memset(static_cast<void*>(this), 0, offsetof(RankBoard, even_meeting));
+    even_meeting.clear();
+    for (uint32_t i = 0; i < first_slot_ring; ++i) slots[i].clear();
+    odd_meeting.clear();
+  }
+  void clear_late_slots() {
+    for (uint32_t i = first_slot_ring; i < slot_ring; ++i) slots[i].clear();
+  }
 };
 static_assert(sizeof(RankBoard) == 7 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
-
-inline void RankBoard::clear() {
-  __builtin_memset(static_cast<void*>(this), 0, offsetof(RankBoard, even_meeting));
-  even_meeting.clear();
-  for (Slot& slot : slots) slot.clear();
-  odd_meeting.clear();
-}
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
@@ -107,7 +113,7 @@ struct Board {
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
 
-  // As if nobody had used it. Payloads stay: nobody looks at what was not announced.
+  // As if nobody had used it.
   void clear(int size) {
     __builtin_memset(static_cast<void*>(this), 0, offsetof(Board, ranks));
     for (int r = 0; r < size; ++r) ranks[r].clear();

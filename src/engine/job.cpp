@@ -40,6 +40,7 @@ uint64_t pool_cap(const Settings& settings) {
 uint64_t common_fingerprint(const Settings& settings, const select::Rules& rules) {
   uint64_t hash = fingerprint(settings) * 31 + rules.fingerprint;
   for (const char* c = STRETTO_VERSION; *c; ++c) hash = hash * 31 + uint8_t(*c);
+  hash = hash * 31 + collective::slot_ring_grows_at + collective::slot_of(3 * collective::slot_ring_grows_at / 2);
   return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7 + collective::PresenceBoard::bytes(2) * 13;
 }
 

@@ -53,7 +53,9 @@ inline Status compare_notes(uint32_t own, uint32_t theirs, int rank) {
 
 class Exchange {
  public:
-  explicit Exchange(Team& team) : team_(team), number_(++team.exchanges) {}
+  explicit Exchange(Team& team) : team_(team), number_(++team.exchanges) {
+    if (__builtin_expect(number_ == RankBoard::late_slots_cleared_at, 0)) team_.mine().clear_late_slots();
+  }
 
   uint64_t number() const { return number_; }
 

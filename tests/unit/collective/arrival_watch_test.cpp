@@ -68,6 +68,22 @@ TEST(ArrivalWatch, CountsEveryCollectiveOfALongRun) {
   EXPECT_EQ(team.team(0).arrivals.seen().spread_ticks, count * 2 * unit);
 }
 
+// As far ahead as the ring of exchanges lets a rank be, all is compared, by those who are ahead and those who are behind.
+TEST(ArrivalWatch, CountsWhatARankIsFarAheadIn) {
+  TeamOfThreads team(ranks);
+  constexpr uint64_t count = 20 * arrival_ring;
+  for (uint64_t i = 0; i < count + slot_ring; ++i)
+    for (int r = 0; r < ranks; ++r) {
+      const uint64_t number = r == 0 ? i : i - slot_ring;
+      if (number < count) team.team(r).arrivals.note((number + 1) * 100 * unit + uint64_t(r) * unit);
+    }
+  for (int r = 0; r < ranks; ++r) {
+    team.team(r).arrivals.close();
+    EXPECT_EQ(team.team(r).arrivals.seen().calls, count) << r;
+    EXPECT_EQ(team.team(r).arrivals.likely_last(), ranks - 1);
+  }
+}
+
 TEST(ArrivalWatch, ThreadsThatRunAheadOfEachOther) {
   TeamOfThreads team(ranks);
   team.run([](Team& mine) {

@@ -302,9 +302,10 @@ TEST(Board, IsUsedAgain) {
     EXPECT_EQ(of.came + of.stuck_in + of.stuck_with, 0u);
     for (const auto& vector : of.filled_of) EXPECT_EQ(vector, 0u);
     for (const auto& stamp : of.arrivals.stamps) EXPECT_EQ(stamp, 0u);
-    for (uint64_t number = 0; number < collective::slot_ring; ++number)
+    of.clear_late_slots();
+    for (uint64_t number = 0; number < 2 * collective::slot_ring_grows_at; ++number)
       for (const auto* slot : {&of.slots[collective::slot_of(number)], &of.meeting(number)})
-        EXPECT_EQ(slot->ready.value + slot->ready.sleepers + slot->ready.note, 0u);
+        EXPECT_EQ(slot->ready.value + slot->ready.sleepers + slot->ready.note + slot->payload[0], 0u);
   }
 }
 
