@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from devkit.common import BUILD, ROOT, VENV, DevError, jobs, need, say
+from devkit.setup import setup
 
 
 def presets() -> list[str]:
@@ -13,10 +14,11 @@ def presets() -> list[str]:
 
 
 def build(preset: str = "release") -> None:
+    """Sets up first where that was not done."""
     if preset not in presets():
         raise DevError(f"no preset {preset}; there are {', '.join(presets())}")
     if not (VENV / "bin" / "cmake").exists():
-        raise DevError("no .venv: run ./dev setup first")
+        setup()
     need(["cmake", "--preset", preset, "--log-level=WARNING"])
     need(["cmake", "--build", "--preset", preset, "-j", jobs()])
     if preset == "release":

@@ -60,7 +60,7 @@ def show_help() -> None:
     print("./dev COMMAND: everything a Stretto checkout can do for itself\n")
     for name, row in COMMANDS.items():
         print(f"  {(name + ' ' + row.arguments).strip():24}{row.help}")
-    print("\nFirst time: ./dev setup && ./dev build && ./dev demo")
+    print("\nFirst time: ./dev demo, which sets up and builds before; so do build, test and bench")
 
 
 def main(words: list[str]) -> int:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from devkit.build import build
 from devkit.common import MPI_ENVIRONMENTS, ROOT, VENV, DevError, run, say
 
 
-def needs_build() -> None:
+def build_once() -> None:
     if not list((ROOT / "python" / "stretto" / "lib").glob("*.so")):
-        raise DevError("nothing built yet: ./dev setup && ./dev build")
+        build()
 
 
 def demo() -> int:
     """examples/demo.py with the first MPI environment that is there."""
-    needs_build()
+    build_once()
     for name, folder in MPI_ENVIRONMENTS.items():
         if (folder / "bin" / "python").exists():
             say(f"examples/demo.py with {name}")
@@ -21,5 +22,5 @@ def demo() -> int:
 
 
 def bench(*arguments: str) -> int:
-    needs_build()
+    build_once()
     return run([VENV / "bin" / "python", "bench/run.py", *arguments])

@@ -25,6 +25,22 @@ TEST(Exchanges, FewOfThemTouchFewSlots) {
   for (uint64_t number = 1; number < slot_ring_grows_at; ++number) EXPECT_LT(slot_of(number), first_slot_ring) << number;
 }
 
+// A board that was used before holds numbers in the slots that are not used at first: their rank clears them in time.
+TEST(Exchanges, NothingIsFoundThatAnEarlierUserLeft) {
+  TeamOfThreads threads(2);
+  Team &writer = threads.team(0), &reader = threads.team(1);
+  for (uint32_t i = first_slot_ring; i < slot_ring; ++i) writer.mine().slots[i].ready.value = UINT64_MAX / 4;
+  for (uint64_t number = 1; number <= exchanges; ++number) {
+    Exchange given(writer), taken(reader);
+    ASSERT_FALSE(taken.posted(0)) << number;
+    void* payload;
+    ASSERT_TRUE(given.claim(&payload).ok());
+    given.post(0);
+    ASSERT_TRUE(taken.posted(0)) << number;
+    taken.finish();
+  }
+}
+
 // One thread writes as many as it may without waiting, and only then reads one: payloads of one line and of all lines.
 TEST(Exchanges, WritersGoAheadAsFarAsTheRingIsLong) {
   for (const uint64_t first : {uint64_t(0), uint64_t(1) << 32, UINT64_MAX - exchanges / 2}) {
