@@ -23,7 +23,7 @@ LIMIT = 1800.0
 SPEEDS = platforms.Speeds()
 OPERATIONS = {
     "barrier": ("leader",),
-    "bcast": ("leader", "pipelined", "chain"),
+    "bcast": ("leader", "pipelined", "chain", "comers"),
     "reduce": ("leader", "rsa", "pipelined", "chain"),
     "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined", "presence"),
 }

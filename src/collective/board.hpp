@@ -109,7 +109,9 @@ struct Board {
   // 1 + a rank that could not take part in what all had chosen, or (by_disagreement) found that others make other calls.
   static constexpr uint32_t by_disagreement = 1u << 31;
   std::atomic<uint32_t> abandoned{0};
-  alignas(cache_line) RankBoard ranks[1];  // size of them
+  static constexpr uint64_t carriers_kept = 64;
+  std::atomic<uint64_t> carriers[carriers_kept]{};  // of the newest messages between nodes (hierarchy/cluster.hpp)
+  alignas(cache_line) RankBoard ranks[1];           // size of them
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
 

@@ -13,7 +13,7 @@ class AcrossNodes {
   AcrossNodes(Span& span, std::unique_ptr<Communicator> node)
       : node_(std::move(node)),
         links_(std::move(span.links)),
-        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this, &node_->team_->board(0)) {}
+        cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this, &node_->team_->shared()) {}
 
   bool usable() const { return cluster_.usable(); }
   const collective::Placement& place() const { return cluster_.place; }

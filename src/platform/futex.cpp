@@ -36,8 +36,7 @@ void futex_wait(const std::atomic<uint32_t>* word, uint32_t expected, uint64_t t
   if (returned_as_documented(futex(word, FUTEX_WAIT, expected, &timeout))) return;
   // The system call is denied. Waking is then nobody's business either: look again soon.
   if (word->load(std::memory_order_relaxed) != expected) return;
-  timespec nap = to_timespec(std::min(timeout_ns, nap_ns));
-  nanosleep(&nap, nullptr);
+  nap(std::min(timeout_ns, nap_ns));
 }
 
 void futex_wake_all(const std::atomic<uint32_t>* word) {
@@ -46,6 +45,11 @@ void futex_wake_all(const std::atomic<uint32_t>* word) {
 
 void yield() {
   sched_yield();
+}
+
+void nap(uint64_t ns) {
+  const timespec time = to_timespec(ns);
+  nanosleep(&time, nullptr);
 }
 
 }  // namespace stretto::platform

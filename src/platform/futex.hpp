@@ -14,4 +14,6 @@ void futex_wake_all(const std::atomic<uint32_t>* word);
 
 void yield();  // gives the CPU to another runnable thread
 
+void nap(uint64_t ns);  // leaves it to others for so long, and some 50 us that the system adds
+
 }  // namespace stretto::platform

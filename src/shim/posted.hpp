@@ -1,4 +1,4 @@
-// Requests of messages that end in any order, each with a number of its own.
+// Messages that end in any order, each with a number of its own: requests, and what is looked for.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -14,6 +14,35 @@ struct Posted {
   std::unique_ptr<uint32_t[]> numbers, ended;
   std::unique_ptr<int[]> indices;
   int count = 0, capacity = 0, ended_count = 0, told = 0;
+
+  struct Wanted {
+    void* data;
+    int bytes, tag;
+    uint32_t number;
+  };
+  std::unique_ptr<Wanted[]> wanted;
+  int wanted_count = 0, wanted_capacity = 0;
+
+  bool want(const Wanted& one) {
+    if (wanted_count == wanted_capacity) {
+      const int more = std::max(16, 2 * wanted_capacity);
+      std::unique_ptr<Wanted[]> w(new (std::nothrow) Wanted[size_t(more)]);
+      if (!w || !reserve()) return false;
+      std::copy_n(wanted.get(), wanted_count, w.get());
+      wanted = std::move(w);
+      wanted_capacity = more;
+    }
+    wanted[wanted_count++] = one;
+    return true;
+  }
+  // That one has come, and nothing else that has not been told.
+  void end_wanted(int i) {
+    told = 0;
+    ended_count = 1;
+    ended[0] = wanted[i].number;
+    std::copy(&wanted[i + 1], &wanted[wanted_count], &wanted[i]);
+    --wanted_count;
+  }
 
   bool reserve() {
     if (count < capacity) return true;

@@ -164,13 +164,14 @@ class Rail final : public collective::Links {
   }
 
   Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) override {
-    if (!posted_.reserve()) return no_memory("no memory for requests");
+    if (from == anybody) return posted_.want({data, int(bytes), message_tag + 1 + stage, number}) ? Status::good() : no_room();
+    if (!posted_.reserve()) return no_room();
     const int code = mpi().Irecv(data, int(bytes), byte_type(), from, message_tag + 1 + stage, all_, posted_.next());
     return posted(code, number);
   }
   Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) override {
     gives(bytes, 1);
-    if (!posted_.reserve()) return no_memory("no memory for requests");
+    if (!posted_.reserve()) return no_room();
     const int code = mpi().Isend(data, int(bytes), byte_type(), to, message_tag + 1 + stage, all_, posted_.next());
     return posted(code, number);
   }
@@ -195,7 +196,7 @@ class Rail final : public collective::Links {
     const int pending = pending_;
     pending_ = 0;
     if (suspension() == nullptr) return status_of(mpi().Waitall(pending, messages_.get(), MPI_STATUSES_IGNORE));
-    return suspended([&](int* flag) { return mpi().Testall(pending, messages_.get(), flag, MPI_STATUSES_IGNORE); });
+    return look_until([&](int* flag) { return mpi().Testall(pending, messages_.get(), flag, MPI_STATUSES_IGNORE); });
   }
 
  private:
@@ -203,10 +204,11 @@ class Rail final : public collective::Links {
   Status ended(int code, MPI_Request* request) {
     if (code != MPI_SUCCESS) return status_of(code);
     if (suspension() == nullptr) return status_of(mpi().Wait(request, MPI_STATUS_IGNORE));
-    return suspended([&](int* flag) { return mpi().Test(request, flag, MPI_STATUS_IGNORE); });
+    return look_until([&](int* flag) { return mpi().Test(request, flag, MPI_STATUS_IGNORE); });
   }
   Status after(const Status& start, int slot) { return start.ok() ? finish(slot) : start; }
 
+  static Status no_room() { return no_memory("no memory for requests"); }
   Status posted(int code, uint32_t number) {
     if (code == MPI_SUCCESS) posted_.add(number);
     return status_of(code);
@@ -214,40 +216,56 @@ class Rail final : public collective::Links {
 
   Status take_ended(uint64_t deadline) {
     Posted& p = posted_;
-    if (p.count == 0) return refused("no message is under way");
+    if (p.count + p.wanted_count == 0) return refused("no message is under way");
     int found = 0;
     auto test = [&](int* flag) {
-      const int code = mpi().Testsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
-      *flag = (found != 0 && found != MPI_UNDEFINED) || (deadline != 0 && now_ns() >= deadline);
+      int code = take_wanted();
+      found = 0;
+      if (code == MPI_SUCCESS && p.count > 0 && !p.has_ended())
+        code = mpi().Testsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
+      *flag = p.has_ended() || (found != 0 && found != MPI_UNDEFINED) || (deadline != 0 && now_ns() >= deadline);
       return code;
     };
-    int code = MPI_SUCCESS;
-    if (suspension() != nullptr)
-      STRETTO_TRY(suspended(test));
-    else if (deadline == 0)
-      code = mpi().Waitsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
-    else
-      for (int flag = 0; code == MPI_SUCCESS && !flag;)
-        if (code = test(&flag); !flag) platform::yield();
-    if (code == MPI_SUCCESS && found != MPI_UNDEFINED) p.end(found);
-    return status_of(code);
+    const Status status = look_until(test);
+    if (status.ok() && found != 0 && found != MPI_UNDEFINED) p.end(found);
+    return status;
   }
 
-  // Others have the thread until test(&flag) says that it is done.
+  // What anybody may send is looked for: MPICH 5.0 over UCX loses messages that come before a receive with MPI_ANY_SOURCE is
+  // posted, on nodes of several ranks.
+  int take_wanted() {
+    for (int i = 0; i < posted_.wanted_count; ++i) {
+      const Posted::Wanted& one = posted_.wanted[i];
+      int flag = 0;
+      MPI_Status status;
+      int code = mpi().Iprobe(MPI_ANY_SOURCE, one.tag, all_, &flag, &status);
+      if (code != MPI_SUCCESS) return code;
+      if (!flag) continue;
+      code = mpi().Recv(one.data, one.bytes, byte_type(), status.MPI_SOURCE, one.tag, all_, MPI_STATUS_IGNORE);
+      posted_.end_wanted(i);
+      return code;
+    }
+    return MPI_SUCCESS;
+  }
+
+  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU.
   template <class Test>
-  Status suspended(Test test) {
+  Status look_until(Test test) {
     struct Asked {
       Test& test;
-      int code;
-    } asked{test, MPI_SUCCESS};
-    suspension()->until_done(
-        [](void* context) {
-          auto& a = *static_cast<Asked*>(context);
-          int flag = 0;
-          a.code = a.test(&flag);
-          return a.code != MPI_SUCCESS || flag != 0;
-        },
-        &asked);
+      int code, flag;
+      bool ask() { return code = test(&flag), code != MPI_SUCCESS || flag != 0; }
+    } asked{test, MPI_SUCCESS, 0};
+    if (suspension() != nullptr) {
+      suspension()->until_done([](void* context) { return static_cast<Asked*>(context)->ask(); }, &asked);
+      return status_of(asked.code);
+    }
+    constexpr uint64_t short_wait_ns = 100'000, between_looks_ns = 20'000;
+    for (const uint64_t begin = now_ns(); !asked.ask();)
+      if (now_ns() - begin < short_wait_ns)
+        platform::yield();
+      else
+        platform::nap(between_looks_ns);
     return status_of(asked.code);
   }
 
@@ -258,7 +276,7 @@ class Rail final : public collective::Links {
   template <class Start>
   Status in_parts(size_t bytes, Start start) {
     for (size_t at = 0; at < bytes; at += largest_part) {
-      if (pending_ == capacity_ && !grow()) return no_memory("no memory for requests");
+      if (pending_ == capacity_ && !grow()) return no_room();
       STRETTO_TRY(status_of(start(at, int(std::min(largest_part, bytes - at)), &messages_[pending_])));
       ++pending_;
     }

@@ -8,4 +8,8 @@ inline void yield() {
   simgrid::s4u::this_actor::sleep_for(1e-6);
 }
 
+inline void nap(uint64_t ns) {
+  simgrid::s4u::this_actor::sleep_for(double(ns) * 1e-9);
+}
+
 }  // namespace stretto::platform

@@ -22,6 +22,8 @@ struct Functions {
   static constexpr auto Alltoallv = MPI_Alltoallv;
   static constexpr auto Ialltoallv = MPI_Ialltoallv;
   static constexpr auto Iallgatherv = MPI_Iallgatherv;
+  static constexpr auto Iprobe = MPI_Iprobe;
+  static constexpr auto Recv = MPI_Recv;
   static constexpr auto Irecv = MPI_Irecv;
   static constexpr auto Isend = MPI_Isend;
   static constexpr auto Ibarrier = MPI_Ibarrier;
@@ -33,7 +35,6 @@ struct Functions {
   static constexpr auto Wait = MPI_Wait;
   static constexpr auto Waitall = MPI_Waitall;
   static constexpr auto Testsome = MPI_Testsome;
-  static constexpr auto Waitsome = MPI_Waitsome;
 
   static int Iallreduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                         MPI_Request* request) {

@@ -62,8 +62,9 @@ class Links {
   virtual Status start_send(int to, const void* data, size_t bytes, int slot) = 0;
 
   // Messages of at most 1 GiB that end in any order, under numbers of the caller's. Of each stage those between two ranks are
-  // received in the order in which they were sent.
+  // received in the order in which they were sent; `anybody` may have sent what is received.
   static constexpr uint32_t none = UINT32_MAX;
+  static constexpr int anybody = -1;
   virtual Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) = 0;
   virtual Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) = 0;
   // The number of one that has ended, each once. Waits for one, until `deadline` of now_ns() at most if it is not 0: then `none`.
@@ -92,9 +93,9 @@ class Cluster {
   // in_node: runs a request on the ranks of this node, in which root is a local number. It never declines.
   using InNode = Status (*)(void* context, const Request& request);
 
-  // boards: of this node's ranks; null: nobody ever comes late there.
-  Cluster(Placement where, Links* between, InNode in_node, void* context, RankBoard* boards)
-      : place(std::move(where)), links(between), in_node_(in_node), context_(context), boards_(boards) {
+  // board: of this node's ranks; null: nobody ever comes late there.
+  Cluster(Placement where, Links* between, InNode in_node, void* context, Board* board)
+      : place(std::move(where)), links(between), in_node_(in_node), context_(context), board_(board) {
     size_t n = size_t(place.nodes);
     inputs_.reset(new (std::nothrow) const void*[n]);
     numbers_.reset(new (std::nothrow) int[Links::slots * 5 * n]);
@@ -121,13 +122,20 @@ class Cluster {
 
   // A collective that is told where its ranks have come to, the same on all ranks: this one has; whether its node's others have.
   void come() {
-    if (boards_ != nullptr) boards_[place.local].came.store(++came_, std::memory_order_relaxed);
+    if (board_ != nullptr) board_->ranks[place.local].came.store(++came_, std::memory_order_relaxed);
   }
   bool node_is_here() const {
-    for (int l = 0; boards_ != nullptr && l < place.local_size; ++l)
-      if (!reached(boards_[l].came.load(std::memory_order_relaxed), came_)) return false;
+    for (int l = 0; board_ != nullptr && l < place.local_size; ++l)
+      if (!reached(board_->ranks[l].came.load(std::memory_order_relaxed), came_)) return false;
     return true;
   }
+
+  // The rank, by its local number, that takes part between nodes in a message of rank `root` for all: the root in its own node;
+  // elsewhere the one that did so last, or where that has not come within so long, whoever is there. All ranks of the cluster ask
+  // once for a message, and leave it by leave_message().
+  int carrier_from(int root, uint64_t patience_ns);
+  Status leave_message();
+  uint64_t messages() const { return messages_; }  // how many there have been
 
   const void** inputs() { return inputs_.get(); }  // room for one pointer per node
   int* numbers(int slot, int i) {
@@ -140,8 +148,9 @@ class Cluster {
  private:
   InNode in_node_;
   void* context_;
-  RankBoard* boards_;
-  uint64_t came_ = 0;
+  Board* board_;
+  uint64_t came_ = 0, messages_ = 0;
+  int usual_carrier_ = 0;
   std::unique_ptr<const void*[]> inputs_;
   std::unique_ptr<int[]> numbers_;
   std::unique_ptr<char[]> room_, vector_;

@@ -14,6 +14,7 @@ Status barrier_leader(Cluster& cluster, const Request& request);
 Status bcast_leader(Cluster& cluster, const Request& request);
 Status bcast_pipelined(Cluster& cluster, const Request& request);
 Status bcast_chain(Cluster& cluster, const Request& request);
+Status bcast_comers(Cluster& cluster, const Request& request);
 
 Status reduce_leader(Cluster& cluster, const Request& request);
 Status reduce_rsa(Cluster& cluster, const Request& request);
@@ -54,6 +55,7 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leader", Kind::bcast, bcast_leader},
     {"pipelined", Kind::bcast, bcast_pipelined},
     {"chain", Kind::bcast, bcast_chain},
+    {"comers", Kind::bcast, bcast_comers},
     {"leader", Kind::reduce, reduce_leader},
     {"rsa", Kind::reduce, reduce_rsa},
     {"pipelined", Kind::reduce, reduce_pipelined},

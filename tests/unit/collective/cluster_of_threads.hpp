@@ -70,7 +70,7 @@ class LinksOfThreads final : public Links {
  public:
   // rail: null where this rank has none.
   LinksOfThreads(RailOfThreads* rail, const Placement& place, MailOfThreads& mail)
-      : rail_(rail), node_(place.node), nodes_(place.nodes), rank_(place.rank), mail_(mail) {}
+      : rail_(rail), node_(place.node), nodes_(place.nodes), rank_(place.rank), size_(place.size), mail_(mail) {}
 
   Status barrier() override {
     rail_->sync.arrive_and_wait();
@@ -168,8 +168,9 @@ class LinksOfThreads final : public Links {
         return Status::good();
       }
       for (auto& [from, waiting] : posted_) {
-        if (waiting.empty() || !mail_.has(from.first, rank_, from.second)) continue;
-        const Bytes message = mail_.receive(from.first, rank_, from.second);
+        const int sender = waiting.empty() ? none_yet : sender_of(from.first, from.second);
+        if (sender == none_yet) continue;
+        const Bytes message = mail_.receive(sender, rank_, from.second);
         EXPECT_EQ(message.size(), waiting.front().memory.bytes);
         memcpy(waiting.front().memory.data, message.data(), std::min(message.size(), waiting.front().memory.bytes));
         *number = waiting.front().number;
@@ -230,6 +231,13 @@ class LinksOfThreads final : public Links {
     if (receives) memcpy(vector, result.data(), result.size());
     return status;
   }
+  static constexpr int none_yet = -2;
+  // Whose message can be received, of those that are expected from this rank, or from anybody.
+  int sender_of(int from, int stage) {
+    for (int r = from == anybody ? 0 : from; r < (from == anybody ? size_ : from + 1); ++r)
+      if (mail_.has(r, rank_, stage)) return r;
+    return none_yet;
+  }
   void begin(int slot) {
     EXPECT_FALSE(started_[slot]) << "the slot is in use";
     started_[slot] = true;
@@ -263,7 +271,7 @@ class LinksOfThreads final : public Links {
     return Status::good();
   }
   RailOfThreads* const rail_;
-  const int node_, nodes_, rank_;
+  const int node_, nodes_, rank_, size_;
   MailOfThreads& mail_;
   std::vector<std::pair<int, Piece>> expected_;
   bool unfinished_ = false;
@@ -287,7 +295,7 @@ class ClusterOfThreads {
       RailOfThreads* rail = place.local < place.rails ? rails_[size_t(place.local)].get() : nullptr;
       auto links = std::make_unique<LinksOfThreads>(rail, place, mail_);
       Team& team = nodes_[size_t(place.node)]->team(place.local);
-      clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team, &team.board(0)));
+      clusters_.push_back(std::make_unique<Cluster>(std::move(place), links.get(), run_in_node, &team, &team.shared()));
       links_.push_back(std::move(links));
       EXPECT_TRUE(clusters_.back()->usable());
     }

@@ -266,7 +266,11 @@ TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
 // So that a large vector leaves each node once.
 TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
   auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
-  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 2), "pipelined") << "between two nodes every row sends it once";
+  EXPECT_EQ(ask(Kind::bcast, 1 << 15, 2), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 2), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 21, 2), "comers");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 22, 8), "comers");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 22, 9), "chain");
   EXPECT_EQ(ask(Kind::bcast, 4096, 4), "leader");
   EXPECT_EQ(ask(Kind::bcast, 1 << 16, 4), "chain");
   EXPECT_EQ(ask(Kind::bcast, 1 << 16, 32), "leader");
@@ -293,6 +297,7 @@ TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
   EXPECT_EQ(ask(Kind::allreduce, 16384, 32), "leader");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 64), "leader");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 2), "streamed");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 24, 8), "streamed");
   for (uint64_t bytes : {1 << 20, 1 << 24})
     for (int nodes : {16, 32, 512}) EXPECT_EQ(ask(Kind::allreduce, bytes, nodes), "pipelined") << bytes << " over " << nodes;
