@@ -3,10 +3,10 @@
 // The rank that carries the message into its node (Cluster::carrier_from) tells the root that it has come. The root names the end
 // of the chain to it and it to the end of the chain, of which it is the new end. Slices travel as along a chain in the nodes'
 // order (bcast_chain.cpp); a carrier gives its node what has arrived once all its ranks are there, or it has had and passed on
-// all. When the root has sent all to the first node the chain ends where it is: with nodes that come later it begins another. So
-// the root alone waits for a late node, and nobody on another node for a late rank; after the last arrival the message passes one
-// link, or none where the node has it already. If none is late m bytes leave each node but the last, and a small message each way
-// goes before them.
+// all. When the first node of a chain has all, it tells the root, and the chain ends where it is: with nodes that come later the
+// root begins another. So the root alone waits for a late node, and nobody on another node for a late rank; after the last
+// arrival the message passes one link, or none where the node has it already. If none is late m bytes leave each node but the
+// last, and a small message each way goes before them.
 #include "collective/hierarchy/chain.hpp"
 #include "collective/hierarchy/pieces.hpp"
 #include "collective/hierarchy/rows.hpp"
