@@ -236,6 +236,7 @@ class Rail final : public collective::Links {
   int take_wanted() {
     for (int i = 0; i < posted_.wanted_count; ++i) {
       const Posted::Wanted& one = posted_.wanted[i];
+      if (i > 0 && one.tag == posted_.wanted[i - 1].tag) continue;
       int flag = 0;
       MPI_Status status;
       int code = mpi().Iprobe(MPI_ANY_SOURCE, one.tag, all_, &flag, &status);

@@ -14,7 +14,7 @@
 namespace stretto::collective {
 namespace {
 
-constexpr uint32_t window = 4;  // slices on their way to a carrier, and from it
+constexpr uint32_t window = Chain::window;
 
 // How long a node waits for the rank that carried the last message: that has its connections.
 constexpr uint64_t patience_ns(size_t bytes) {
