@@ -102,9 +102,8 @@ double Race::round_ns(int warm) {
   return max_over_ranks(mpi_, best);
 }
 
-// Calls that do not count, for programs that find out by trial how to do them: up to 100, or a quarter of the budget.
 void Race::settle() {
-  const double rounds = plan_.budget_ms * 1e6 / 4 / round_ns(2);
+  const double rounds = plan_.settle_ms * 1e6 / round_ns(2);
   Stamp ignored;
   for (int i = 0; i < 100 && i < rounds; ++i)
     for (int s = 0; s < plan_.side_count; ++s) sample(plan_.sides[s], &ignored);

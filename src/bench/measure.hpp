@@ -23,6 +23,7 @@ enum class Mode : uint8_t {
 
 struct Plan {
   double budget_ms = 200;  // time to aim at for a point, never thrice that once `least` samples a side are taken
+  double settle_ms = 50;   // for at most 100 calls before that do not count: programs find out by trial how to do them
   unsigned least = 7;
   int root = 0;
   bool crowded = false;  // more ranks than cores

@@ -70,8 +70,10 @@ void write_setup(FILE* json, const Setup& setup) {
 
 void write_point(FILE* json, const Described& described, const Plan& plan, const Point& point) {
   const bool pattern = described.shape != nullptr;
-  fprintf(json, "{\"kind\":\"point\",\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"mode\":\"%s\",\"calls\":%u",
-          described.collective->name, described.bytes, described.ranks, mode_names[int(described.mode)], point.calls);
+  fprintf(json,
+          "{\"kind\":\"point\",\"collective\":\"%s\",\"bytes\":%zu,\"ranks\":%d,\"crowded\":%s,\"mode\":\"%s\",\"calls\":%u",
+          described.collective->name, described.bytes, described.ranks, plan.crowded ? "true" : "false",
+          mode_names[int(described.mode)], point.calls);
   if (pattern)
     fprintf(json, ",\"shape\":\"%s\",\"spread\":%.4g,\"unit_us\":%.4f,\"waiting_us\":%.4f,\"bound_us\":%.4f", described.shape,
             described.spread, described.unit_us, point.waiting_us, described.bound_us);

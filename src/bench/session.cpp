@@ -16,17 +16,16 @@ namespace {
 constexpr size_t most_block = size_t(1) << 30;
 
 // Whether ranks must share a core: all together, or those with equal sets.
-bool must_share(const platform::CpuSet* cpus, int ranks, int* cores) {
-  platform::CpuSet all;
+bool must_share(const platform::CpuSet* cpus, int ranks, platform::CpuSet* all) {
+  *all = {};
   bool share = false;
   for (int i = 0; i < ranks; ++i) {
-    all.merge(cpus[i]);
+    all->merge(cpus[i]);
     int same = 0;
     for (int k = 0; k < ranks; ++k) same += cpus[k] == cpus[i];
     share = share || same > cpus[i].count();
   }
-  *cores = all.count();
-  return share || ranks > *cores;
+  return share || ranks > all->count();
 }
 
 // This process to the CPU number `place` of the set; best effort.
@@ -53,7 +52,7 @@ const char* Session::open() {
   if (from_rank_0(mpi_, json_ != nullptr ? 1 : 0) == 0) return "the file for the results cannot be written";
   mpi_.program.Barrier(mpi_.world);  // a library that starts with the first collective has now started
   describe_setup();
-  if (const char* problem = line_.open(mpi_, rank_, ranks_, crowded_)) return problem;
+  if (const char* problem = line_.open(mpi_, rank_, ranks_, cpus_, crowded_)) return problem;
   hop_ns_ = from_rank_0(mpi_, line_.hop_ns());
   machine_.open(rank_, ranks_, cores_);
   return nullptr;
@@ -64,7 +63,8 @@ bool Session::find_cores(platform::CpuSet* cpus) {
   auto exchange = [&] {
     const platform::CpuSet mine = platform::allowed_cpus();
     mpi_.library.Allgather(&mine, int(sizeof mine), mpi_.byte, cpus, int(sizeof mine), mpi_.byte, mpi_.world);
-    crowded_ = must_share(cpus, ranks_, &cores_);
+    crowded_ = must_share(cpus, ranks_, &cpus_);
+    cores_ = cpus_.count();
     return std::all_of(cpus, cpus + ranks_, [&](const platform::CpuSet& one) { return one == cpus[0]; });
   };
   const bool alike = exchange();
@@ -101,8 +101,10 @@ const char* Session::run_collective(const Collective& c) {
     if (const char* problem = add_candidates(c)) return problem;
   const bool no_data = c.receives == Part::none;
   const char* problem = nullptr;
-  for (int i = 0; i < (no_data ? 1 : options_.size_count) && problem == nullptr; ++i)
+  for (int i = 0; i < (no_data ? 1 : options_.size_count) && problem == nullptr; ++i) {
+    first_size_ = i == 0;
     problem = run_size(c, no_data ? 0 : options_.sizes[i]);
+  }
   drop_candidates();
   return problem;
 }
@@ -133,6 +135,7 @@ int Session::sides_for(const Collective& c, size_t bytes, Side* sides) const {
 Plan Session::plan_for(const Side* sides, int count) const {
   Plan plan;
   plan.budget_ms = options_.budget_ms;
+  plan.settle_ms = options_.budget_ms * (first_size_ ? 2 : 0.25);
   plan.least = options_.least;
   plan.root = options_.root;
   plan.crowded = crowded_;

@@ -40,7 +40,9 @@ class Session {
   const Options& options_;
   Preload preload_{};
   int rank_ = 0, ranks_ = 1, cores_ = 1;
+  platform::CpuSet cpus_;  // of all ranks
   bool crowded_ = false;
+  bool first_size_ = true;  // of a collective: new communicators do their first calls in another way
   const char* clock_ = "";
   StartLine line_;
   Machine machine_{mpi_, line_};

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "bench/mpi.hpp"
+#include "platform/cpus.hpp"
 
 namespace stretto::bench {
 
@@ -19,8 +20,9 @@ struct alignas(128) StartLineShared {
 
 class StartLine {
  public:
-  // Collective over MPI_COMM_WORLD. `crowded`: ranks outnumber the cores, so those that wait sleep. Null, or what is wrong.
-  const char* open(const Mpi& mpi, int rank, int ranks, bool crowded);
+  // Collective over MPI_COMM_WORLD. `cpus`: those of any rank. `crowded`: ranks outnumber the cores, so those that wait sleep.
+  // Null, or what is wrong.
+  const char* open(const Mpi& mpi, int rank, int ranks, const platform::CpuSet& cpus, bool crowded);
   void close();
 
   // Waits for all ranks, and then until `delay_ns` after the common start. True: go, *planned is when this rank was to arrive and
@@ -37,17 +39,20 @@ class StartLine {
   // Calls off the next race: the one for which this rank comes to the line next. By one rank.
   void halt();
 
-  // What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of
-  // many tries. It tells machines, and moments of a virtual machine, apart. 0 where ranks share cores or there is one rank.
+  // What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of many tries;
+  // where ranks share cores, between two threads of rank 0, on the first and on the last CPU of all. It tells machines, and
+  // moments of a virtual machine, apart. 0: one rank, one CPU, or a rank other than 0 where cores are shared.
   double hop_ns();
 
  private:
   const char* share(const Mpi& mpi);
   void await_generation_after(uint32_t generation) const;
   void sleep_until(uint64_t tick) const;
+  double hop_of_threads();
 
   StartLineShared* shared_ = nullptr;
   int rank_ = 0, ranks_ = 1;
+  int first_cpu_ = -1, last_cpu_ = -1;  // that any rank may use
   bool crowded_ = false;
 };
 
