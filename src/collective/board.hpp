@@ -3,7 +3,7 @@
 // Three things happen on it. Exchanges: some ranks write a small payload each into a slot of their own, beside the number of the
 // exchange, in one cache line when it fits. Meetings: the same, where everybody writes and everybody reads everybody. Rounds:
 // ranks show each other cells of staged data and count how far they are. All numbers only grow and are never reset (they have 64
-// bits and do not come round); each line has a single writer.
+// bits and do not come round); each line has a single writer, but for `carriers`.
 #pragma once
 #include <atomic>
 #include <cstddef>

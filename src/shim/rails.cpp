@@ -11,6 +11,7 @@
 #include "shim/between_nodes.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
+#include "shim/nonblocking.hpp"
 #include "shim/posted.hpp"
 
 namespace stretto::shim {
@@ -249,7 +250,8 @@ class Rail final : public collective::Links {
     return MPI_SUCCESS;
   }
 
-  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU.
+  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU. Not
+  // where others may wait for this rank to take part in one-sided communication.
   template <class Test>
   Status look_until(Test test) {
     struct Asked {
@@ -263,7 +265,7 @@ class Rail final : public collective::Links {
     }
     constexpr uint64_t short_wait_ns = 100'000, between_looks_ns = 20'000;
     for (const uint64_t begin = now_ns(); !asked.ask();)
-      if (now_ns() - begin < short_wait_ns)
+      if (now_ns() - begin < short_wait_ns || open_windows.load(std::memory_order_relaxed) > 0)
         platform::yield();
       else
         platform::nap(between_looks_ns);

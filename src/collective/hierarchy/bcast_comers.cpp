@@ -2,11 +2,11 @@
 //
 // The rank that carries the message into its node (Cluster::carrier_from) tells the root that it has come. The root names the end
 // of the chain to it and it to the end of the chain, of which it is the new end. Slices travel as along a chain in the nodes'
-// order (bcast_chain.cpp); a carrier gives its node what has arrived once all its ranks are there, or it has had and passed on
-// all. When the first node of a chain has all, it tells the root, and the chain ends where it is: with nodes that come later the
-// root begins another. So the root alone waits for a late node, and nobody on another node for a late rank; after the last
-// arrival the message passes one link, or none where the node has it already. If none is late m bytes leave each node but the
-// last, and a small message each way goes before them.
+// order (bcast_chain.cpp); a carrier gives its node what it has passed on once all its ranks are there, or all when nothing is
+// left to do for other nodes. When the first node of a chain has all, it tells the root, and the chain ends where it is: with
+// nodes that come later the root begins another. So of other nodes none waits for a late one, nor for a late rank. After the last
+// arrival the message passes one link, or none where the node has it already; if it is the root that was late, the whole chain.
+// If none is late m bytes leave each node but the last, and a small message each way goes before them.
 #include "collective/hierarchy/chain.hpp"
 #include "collective/hierarchy/pieces.hpp"
 #include "collective/hierarchy/rows.hpp"
@@ -31,7 +31,11 @@ class BcastByComers {
         data_(static_cast<char*>(is_root() ? const_cast<void*>(request.input) : request.output)),
         slice_(chain_slice(request.bytes(), place_.nodes)),
         count_(uint32_t((request.bytes() + slice_ - 1) / slice_)),
-        end_(&place_.rank) {}
+        before_(*cluster.numbers(0, 1)),
+        next_(*cluster.numbers(0, 2)),
+        end_(&place_.rank) {
+    before_ = next_ = nobody;
+  }
 
   Status run() {
     cluster_.come();
@@ -40,9 +44,9 @@ class BcastByComers {
     if (carries) STRETTO_TRY(is_root() ? begin_chain() : join_chain());
     for (uint32_t given = 0; given < count_;) {
       if (carries) STRETTO_TRY(carry_beyond(given));
-      STRETTO_TRY(give_pieces(cluster_, carrier, {data_, request_.bytes(), slice_}, arrived_, &given));
+      STRETTO_TRY(give_pieces(cluster_, carrier, {data_, request_.bytes(), slice_}, may_give(given), &given));
     }
-    while (pending_ > 0) STRETTO_TRY(handle_one(0));
+    for (bool ended; pending_ > 0;) STRETTO_TRY(handle_one(0, &ended));
     return cluster_.leave_message();
   }
 
@@ -63,10 +67,9 @@ class BcastByComers {
   // Whether the first of a chain tells the root that it has all: where nodes may come later.
   bool tells_root() const { return before_ == request_.root && place_.nodes > 2; }
   // This rank has all, and so has whoever gets it from here, but for its own node.
-  bool is_served() const {
-    const bool expects_comers = is_root() && joined_ < place_.nodes - 1;
-    return arrived_ == count_ && knows_next_ && (next_ == nobody || passed_ == count_) && !expects_comers;
-  }
+  bool is_served() const { return pending_ == 0; }
+  // The pieces that its node may have once piece `given` has arrived: other nodes come first.
+  uint32_t may_give(uint32_t given) const { return is_served() ? arrived_ : std::clamp(passed_, given + 1, arrived_); }
 
   Status begin_chain() {
     arrived_ = count_;
@@ -91,7 +94,9 @@ class BcastByComers {
     constexpr uint64_t long_ago = 1, look_ns = 50'000;
     for (bool waits = false;; waits = true) {
       const bool has_more = arrived_ > given;
-      STRETTO_TRY(handle_one(!waits ? long_ago : has_more ? now_ns() + look_ns : 0));
+      bool ended;
+      STRETTO_TRY(handle_one(!waits ? long_ago : has_more ? now_ns() + look_ns : 0, &ended));
+      while (ended) STRETTO_TRY(handle_one(long_ago, &ended));
       STRETTO_TRY(pass_on());
       if (arrived_ > given && (is_served() || cluster_.node_is_here())) return Status::good();
     }
@@ -106,11 +111,13 @@ class BcastByComers {
   }
 
   // The end of a message, if any ends before the deadline; 0: one does.
-  Status handle_one(uint64_t deadline) {
+  Status handle_one(uint64_t deadline, bool* ended) {
+    *ended = false;
     if (pending_ == 0) return Status::good();
     uint32_t number;
     STRETTO_TRY(links_.any_ended(deadline, &number));
     if (number == Links::none) return Status::good();
+    *ended = true;
     --pending_;
     const uint32_t i = number & 0xfffffff;
     switch (Event(number >> 28)) {
@@ -182,13 +189,13 @@ class BcastByComers {
   Links& links_;
   const Request& request_;
   char* const data_;
-  const size_t slice_;  // bytes
-  const uint32_t count_;
+  const size_t slice_;    // bytes
+  const uint32_t count_;  // at least one: an empty message goes no further than the call
 
   // Of a carrier.
   uint32_t arrived_ = 0, passed_ = 0, going_ = 0;  // slices
   bool has_arrived_[window] = {};                  // of those on their way
-  int before_ = nobody, next_ = nobody;
+  int &before_, &next_;                            // in memory that outlives a call that failed: what is posted may still end
   bool knows_next_ = false;
   size_t pending_ = 0;  // messages
   // Of the root.
