@@ -131,7 +131,7 @@ TEST_P(EveryShipment, HoldsBackWhoeverRunsAhead) {
   for (const int ranks : {2, 3}) hold_back(ranks);
 }
 void EveryShipment::hold_back(int ranks) {
-  constexpr int calls = 40;
+  constexpr int calls = in_time(40);
   TeamOfThreads threads(ranks);
   std::vector<Plan> plans;
   for (int i = 0; i < calls; ++i) plans.push_back(random_plan(ranks));
