@@ -11,7 +11,6 @@
 
 namespace stretto::collective {
 
-
 inline constexpr size_t gap = 16;
 inline constexpr unsigned char filler = 0xa5;
 
