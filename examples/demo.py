@@ -133,7 +133,8 @@ class Demo:
 
     def profile(self, ranks: int, folder: Path) -> dict:
         """Records a training whose last rank is slower than the others, shows the verdict, and returns the report's figures."""
-        program = [str(HERE / "stragglers.py"), "--work", "--late", "slow", "--out", str(self.folder / "times.json")]
+        program = [str(HERE / "stragglers.py"), "--work", "--late", "slow", "--steps", "100", "--batch", "32"]
+        program += ["--out", str(self.folder / "times.json")]
         command = [self.stretto, "profile", "--trace", "-o", str(folder), "--", *self.mpi.launch(ranks, *program)]
         shutil.rmtree(folder, ignore_errors=True)
         done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -235,11 +236,9 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
     checks = [*verdicts(four, two, options.ranks), (taken, "gradients were summed by Stretto (over 90 % of the Allreduce calls)")]
     for good, words in checks:
         print(f"  {'yes' if good else 'NO '}  {words}")
-    print(
-        f"\nWho is late: the same with {options.ranks} ranks, the last of which computes slower, under stretto profile:",
-        flush=True,
-    )
-    report = demo.profile(options.ranks, options.output)
+    profiled = min(options.ranks, max(2, cpus))  # where ranks take turns on a CPU, who is slow is late by chance
+    print(f"\nWho is late: the same with {profiled} ranks, the last of which computes slower, under stretto profile:", flush=True)
+    report = demo.profile(profiled, options.output)
     print(
         "\nWhere to look next:\n"
         f"  {options.output / 'report.html'}\n"
@@ -249,7 +248,7 @@ def show(demo: Demo, options: argparse.Namespace) -> int:
         "  .venv/bin/stretto doctor                                 what this machine offers\n"
         "  examples/train.py                                        the training: plain mpi4py, nothing of Stretto in it"
     )
-    print(f"\nAs a check of the profile: {told_of_late_ranks(report, options.ranks - 1)}")
+    print(f"\nAs a check of the profile: {told_of_late_ranks(report, profiled - 1)}")
     return 0 if all(good for good, _ in checks) else 1
 
 

@@ -236,7 +236,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if explain is None:
             raise
         named = own[0] if own and own[0] in _COMMANDS else ""
-        report.say(f"{explain()} (stretto {named + ' ' if named else ''}--help)")
+        said = explain().replace("Value error, ", "")
+        report.say(f"{said} (stretto {named + ' ' if named else ''}--help)")
         return 2
 
 

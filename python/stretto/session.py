@@ -134,11 +134,10 @@ def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:
     if linked == "abi":
         return "abi", ""
     if linked and linked != launcher.abi.rstrip("34"):
-        names = preload.ABI_NAMES
-        return (
-            launcher.abi,
-            f"{program} is linked with {names[linked]}, but {launcher.path} belongs to {names[launcher.abi]}",
-        )
+        families = {"ompi": "Open MPI", "mpich": "MPICH or a relative of it"}  # old and new programs look alike
+        found, given = families.get(linked, linked), preload.ABI_NAMES[launcher.abi]
+        said = f"{program} is linked with {found}, but {launcher.path} belongs to {given}: use the launcher of the program's MPI"
+        return launcher.abi, said
     # An old launcher starts programs with newer libraries of its ABI too.
     if launcher.abi == "mpich3" and program and programs.loaded_abi(program) == "mpich":
         return "mpich", ""

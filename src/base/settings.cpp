@@ -16,7 +16,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_JOB", "text", "", "identifies the job, equal on all its ranks (set by stretto run)"},
     {"STRETTO_RECORD_DIR", "path", "", "folder for the per-rank records (set by stretto run); empty: keep no file"},
     {"STRETTO_RULES", "path", "",
-     "rules file that chooses algorithms; empty: what stretto tune has measured here, else as builtin: the rules of this build"},
+     "rules file that chooses algorithms; builtin: the rules of this build; empty: what stretto tune has measured here, else "
+     "those"},
     {"STRETTO_TRANSPORT", "auto|shm|cma", "auto",
      "how large messages travel: by the rules, or always staged, or always by cross-memory attach"},
     {"STRETTO_WAIT", "auto|spin|yield|futex", "auto", "how ranks wait: auto decides from allowed CPUs against ranks"},

@@ -126,7 +126,8 @@ class Cases:
             bad = [part for part in case if part.tag in ("failure", "error")]
             if bad:
                 printed = "\n".join(text for text in (*(part.text for part in bad), case.findtext("system-out")) if text)
-                self.failures.append("\n".join([name if group == name else f"{group}.{name}", *printed.splitlines()[-_SHOWN_LINES:]]))
+                title = name if group == name else f"{group}.{name}"
+                self.failures.append("\n".join([title, *printed.splitlines()[-_SHOWN_LINES:]]))
             elif case.find("skipped") is None:
                 self.passed += 1
 

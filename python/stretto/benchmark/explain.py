@@ -83,7 +83,8 @@ def _by_file(chooser: Chooser, question: Question, path: Path, about: str) -> li
         first, *rest = _answer(chooser, replace(question, library=library), text, str(path))
         return [f"  under {under}: {first}", *rest]
     except StrettoError as error:
-        return [f"  under {under}: {path} is refused: {error}"]
+        instead = "" if about else ", and all is left to the MPI library"
+        return [f"  under {under}: {path} is refused{instead}: {error}"]
 
 
 def why_refused(header: str, own: str) -> str:

@@ -18,7 +18,7 @@ constexpr uint32_t window = Chain::window;
 
 // How long a node waits for the rank that carried the last message: that has its connections.
 constexpr uint64_t patience_ns(size_t bytes) {
-  return 20'000 + bytes / 64;
+  return 20'000 + std::min<size_t>(bytes, 8 << 20) / 64;
 }
 
 class BcastByComers {

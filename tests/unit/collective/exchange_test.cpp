@@ -15,7 +15,9 @@ TEST(Exchanges, NoneStandsWhereAnotherMayBeRead) {
   std::vector<uint64_t> newest(slot_ring);  // by slot; 0: none
   for (uint64_t number = 1; number <= exchanges; ++number) {
     uint64_t& former = newest[slot_of(number)];
-    if (former != 0) EXPECT_LE(former, before_slot_of(number)) << number;
+    if (former != 0) {
+      EXPECT_LE(former, before_slot_of(number)) << number;
+    }
     former = number;
   }
   for (uint64_t number : newest) EXPECT_GT(number, exchanges - slot_ring) << "a slot that is left out";
