@@ -11,7 +11,6 @@
 #include "shim/between_nodes.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
-#include "shim/nonblocking.hpp"
 #include "shim/posted.hpp"
 
 namespace stretto::shim {
@@ -250,8 +249,7 @@ class Rail final : public collective::Links {
     return MPI_SUCCESS;
   }
 
-  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU. Not
-  // where others may wait for this rank to take part in one-sided communication.
+  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU.
   template <class Test>
   Status look_until(Test test) {
     struct Asked {
@@ -265,7 +263,7 @@ class Rail final : public collective::Links {
     }
     constexpr uint64_t short_wait_ns = 100'000, between_looks_ns = 20'000;
     for (const uint64_t begin = now_ns(); !asked.ask();)
-      if (now_ns() - begin < short_wait_ns || open_windows.load(std::memory_order_relaxed) > 0)
+      if (now_ns() - begin < short_wait_ns)
         platform::yield();
       else
         platform::nap(between_looks_ns);
