@@ -74,23 +74,30 @@ def test(part: str = "") -> int:
 
 
 def ctest(preset: str) -> Suite:
-    """The unit and conformance tests of a build: each part of a program writes a report, unless it ends before its time."""
+    """The unit and conformance tests of a build: each part of a program writes a report. What that does not show, as where a part
+    crashed, or leaked memory, ctest tells of the part."""
     folder = BUILD / preset
     reports = folder / "tests" / "reports"
     shutil.rmtree(reports, ignore_errors=True)
     # gcc's thread sanitizer does not stand the address layouts of newer kernels: fix the layout.
     fixed = ["setarch", "-R"] if preset == "tsan" and shutil.which("setarch") else []
     parts = folder / "ctest.xml"
+    parts.unlink(missing_ok=True)
     command = [*fixed, "ctest", "--test-dir", folder, "--output-on-failure", "-j", jobs(), "--output-junit", parts]
     extra = {"TSAN_OPTIONS": "halt_on_error=1", "ASAN_OPTIONS": "detect_leaks=1"}
     if preset == "tsan":
         extra["GTEST_FILTER"] = "-Reduce.*:Copy.*"  # kernels by a single thread, slow there
 
     def read() -> Cases:
-        cases = Cases()
+        cases, ended = Cases(), Cases()
+        shown = set()
         for report in sorted(reports.glob("*.xml")):
+            before = len(cases.failures)
             cases.read(report)
-        cases.read(parts, lambda part: not (reports / f"{part}.xml").is_file())
+            if len(cases.failures) > before:
+                shown.add(report.stem)
+        ended.read(parts, lambda part: part not in shown)
+        cases.failures += ended.failures
         return cases
 
     return counted(f"unit ({preset})", [str(word) for word in [*command, "--quiet"]], read, extra)
