@@ -135,6 +135,20 @@ def _check_sizes(sizes: str) -> None:
     _check_word("--sizes", sizes, pattern, "write 8,1K,1M or FROM:TO:FACTOR, such as 8:1M:4")
 
 
+def _size_count(sizes: str) -> int:
+    if ":" not in sizes:
+        return sizes.count(",") + 1
+    from stretto.benchmark.explain import parse_bytes
+
+    size, last, factor = (parse_bytes(word) for word in sizes.split(":"))
+    if size < 1 or factor < 2:
+        raise StrettoError(f"cannot use --sizes {sizes}: begin with 1 or more, the factor is at least 2")
+    count = 0
+    while size <= last:
+        size, count = size * factor, count + 1
+    return count
+
+
 def _check_names(collectives: Sequence[str]) -> None:
     unknown = [name for name in collectives if name not in program.COLLECTIVES]
     if unknown:
@@ -192,13 +206,17 @@ def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
     return show
 
 
-def _tuning_printer(results: Results, point: Point | None) -> None:
+def _tuning_printer(expected: int) -> Callable[[Results, Point | None], None]:
     from stretto.benchmark.choosing import measured
 
-    if point is not None:
-        print(f"{point.collective:<21}{measured(point)}", flush=True)
-    elif not results.points and not results.skipped:
-        print(tables.setup_line(results.setup), flush=True)
+    def show(results: Results, point: Point | None) -> None:
+        done = len(results.points) + len(results.skipped)
+        if point is not None:
+            print(f"{f'{done}/{expected}':>9} {point.collective:<21}{measured(point)}", flush=True)
+        elif not done:
+            print(tables.setup_line(results.setup), flush=True)
+
+    return show
 
 
 def _finish(results: Results, printed: list[str], output: Path | None, picture: Path | None, plain: bool) -> None:
@@ -282,7 +300,12 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
     words = ["--collectives", ",".join(names), "--sizes", wanted.sizes, "--budget", f"{wanted.budget:g}", "--candidates"]
-    results = program.run(command, choice, words, _tuning_printer)
+    points = sum(1 if name == "barrier" else _size_count(wanted.sizes) for name in names)
+    report.say(f"{points} points to measure" + ("" if wanted.dry_run else "; rules are written after the last one"))
+    try:
+        results = program.run(command, choice, words, _tuning_printer(points))
+    except StrettoError as error:
+        raise StrettoError(f"{error}: no rules are written", error.exit_code) from None
     write_json(wanted.json, results.as_json())
     if results.wrong:
         raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points: no rules are written", 1)
@@ -305,7 +328,10 @@ def _explain(context: typer.Context, words: list[str], ranks: int | None, arena:
     number = ranks or max(cpus, 2)
     size = explaining.parse_bytes(words[1]) if len(words) == 2 else 0
     question = Question(words[0], size, number, number > cpus, arena)
-    print("\n".join(explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)))
+    lines, refused = explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)
+    print("\n".join(lines))
+    if refused:
+        raise typer.Exit(1)
 
 
 COMMANDS: dict[str, Callable[..., None]] = {"bench": bench, "tune": tune}

@@ -61,7 +61,10 @@ def _explain_root(result: session.Result) -> None:
     plan = result.plan
     allowed = "--allow-run-as-root" in plan.command or "OMPI_ALLOW_RUN_AS_ROOT" in os.environ
     if plan.launcher.style is Style.OPENMPI and os.geteuid() == 0 and not allowed and not result.summary.ranks:
-        report.say("Open MPI does not start programs as root unless told so: see --allow-run-as-root in the message above")
+        report.say(
+            "Open MPI does not start programs as root unless told so: add --allow-run-as-root to its command, "
+            "or set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+        )
 
 
 def _report(result: session.Result, summary: Path | None) -> None:

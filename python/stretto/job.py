@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from stretto.errors import StrettoError
 
 _PREFIX = "stretto-run-"
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
+_PR_SET_PDEATHSIG = 1
 _SI_KERNEL = 0x80  # the terminal sent it, to the whole foreground group: the launcher has it already
 
 
@@ -67,36 +70,49 @@ def _remove_stale(base: Path) -> None:
 
 
 def run(program: Path, command: Sequence[str], env: Mapping[str, str]) -> Outcome:
-    """Runs `program` as `command` to its end, with this process's standard streams. Signals sent to this process reach it."""
+    """Runs `program` as `command` to its end, with this process's standard streams. Signals sent to this process reach it.
+
+    Where this process is killed, it gets SIGTERM, with which launchers end their jobs.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where a parent ignores it, no exit code could be had
     watched = {*_FORWARDED, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     begin = time.monotonic_ns()
     try:
-        # Python ignores SIGPIPE; the launcher gets the default back, and the signals that were open before.
-        restored = {signal.SIGPIPE, signal.SIGXFSZ}
+        prepare = _in_child(before)
         try:
-            pid = os.posix_spawn(program, list(command), dict(env), setsigmask=before, setsigdef=restored)
+            # More descriptors than the standard ones may be meant for it.
+            launcher = subprocess.Popen(command, executable=program, env=env, close_fds=False, preexec_fn=prepare)
         except OSError as error:
             raise StrettoError(f"{program} cannot be started: {error.strerror}", 126) from None
-        status = _wait(pid, watched)
+        code = _wait(launcher, watched)
     finally:
         _drop_pending()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     end = time.monotonic_ns()
-    code = os.waitstatus_to_exitcode(status)
     return Outcome(code if code >= 0 else 128 - code, (end - begin) * 1e-9, end)
 
 
-def _wait(pid: int, watched: set[signal.Signals]) -> int:
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done == pid:
-            return status
+def _in_child(mask: set[int]) -> Callable[[], None]:
+    """What the launcher's process does before it becomes the launcher."""
+    prctl = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def prepare() -> None:
+        prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+        if os.getppid() != parent:  # killed meanwhile
+            os._exit(128 + signal.SIGTERM)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    return prepare
+
+
+def _wait(launcher: subprocess.Popen[bytes], watched: set[signal.Signals]) -> int:
+    while (code := launcher.poll()) is None:
         arrived = signal.sigwaitinfo(watched)
         if arrived.si_signo != signal.SIGCHLD and arrived.si_code != _SI_KERNEL:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, arrived.si_signo)
+            launcher.send_signal(arrived.si_signo)
+    return code
 
 
 def _drop_pending() -> None:

@@ -233,7 +233,8 @@ def dump(
 ) -> None:
     """Where a running or hung job's ranks are, and whom they wait for.
 
-    Which call each rank is in, and who has not come to which collective; then the page of stretto report.
+    Of a job under stretto profile: which call each rank is in, and who has not come to which collective; then the page of
+    stretto report. Of one under stretto run: its counts so far.
 
     Without JOB: the one job that runs under Stretto on this machine.
     """
@@ -261,7 +262,7 @@ def _dump_counts(folder: Path) -> None:
     report.say("this job keeps counts only (stretto run): which call a rank is in, stretto profile would tell", sys.stdout)
     summary = analysis.summarise(records, problems, now)
     accelerate = "on" if any(one.accelerating for one in records) else ""
-    report.print_summary(summary, max(now - begin, 0) * 1e-9, 0, accelerate, sys.stdout)
+    report.print_summary(summary, max(now - begin, 0) * 1e-9, None, accelerate, sys.stdout)
 
 
 def export(

@@ -45,7 +45,7 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     # Thesis Fig. 3.7-3.10; summed over ranks. `upper`: upper bound of the bin (2^(n-1), 2^n]; 0: no bytes. `location`:
     # "host", "device", "managed", "none". `stretto`: the algorithm that ran, "MPI: <reason>", or "" where Stretto was not asked.
     # `bytes`: the larger of sent and received.
-    # `use`: "gradients", "control", "parameters", "" (control messages told from gradients).
+    # `use`: "large sums" (in training: gradients), "control", "parameters", "".
     "sizes": {
         "library": pl.String,
         "function": pl.String,
@@ -120,7 +120,7 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "transfer": pl.Float64,
         "in_noise": pl.Boolean,
     },
-    # Who comes last: `last` of `invocations` in which this rank was the last one; `behind`: mean seconds behind the mean arrival;
+    # Who comes last: `last` of `invocations` in which this rank was the last one; `behind`: mean seconds behind the others' mean;
     # `caused`: seconds that all ranks together waited in those; `since`: seconds of run time since which it causes at least half
     # of the waiting (0: always; null: it does not).
     "late": {

@@ -70,8 +70,8 @@ def counted(names: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {calls}" for name, calls in sorted(names.items(), key=lambda item: (-item[1], item[0])))
 
 
-def print_summary(summary: Summary, wall_seconds: float, exit_code: int, accelerate: str, file: TextIO) -> None:
-    """What `stretto run` ends with."""
+def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, accelerate: str, file: TextIO) -> None:
+    """What `stretto run` ends with. `exit_code` None: the job runs."""
     ranks = len(summary.ranks)
     if ranks:
         one = "1 rank" if ranks == 1 else f"{ranks} ranks"
@@ -133,13 +133,14 @@ def _other_functions(summary: Summary) -> str:
     return ", ".join(parts) + (f", {len(rest) - _OTHER_FUNCTIONS} more" if len(rest) > _OTHER_FUNCTIONS else "")
 
 
-def warnings(summary: Summary, exit_code: int) -> list[str]:
-    """What the user should know of records that are missing or incomplete, one line each."""
-    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
+def warnings(summary: Summary, exit_code: int | None) -> list[str]:
+    """What the user should know of records that are missing or incomplete, one line each. `exit_code` None: the job runs."""
+    ended = exit_code is not None
+    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if ended and not rank.finished]
     if summary.processes and not summary.calls:
         cause = "; ".join(summary.refusals) or "the program may not use MPI, or be linked with it statically"
         lines.append(f"no MPI call was seen, though Stretto was in {summary.processes} processes: {cause}")
-    elif not summary.calls:
+    elif ended and not summary.calls:
         cause = (
             "the program may not have started, or not use MPI"
             if exit_code

@@ -43,6 +43,7 @@ def test_a_killed_rank_borrows_the_others_clock_and_ends_with_the_job(monkeypatc
     assert summary.ranks[1].mpi_seconds == summary.ranks[0].mpi_seconds
     assert summary.ranks[1].running_seconds == pytest.approx(1000e-9)
     assert report.warnings(summary, 0) == ["rank 1 (pid 101) did not finish"]
+    assert report.warnings(summary, None) == [], "it may still run"
 
 
 def test_ranks_without_a_record_are_named() -> None:

@@ -304,9 +304,9 @@ def test_libraries_of_which_the_same_is_to_be_said_are_told_of_together() -> Non
             taken = rules is None and question.collective == "gatherv" and question.library == "mpich"
             return chooser.Answer("staged", 1) if taken else chooser.Answer("mpi", 2)
 
-    gatherv = explain.explain(Asked(), chooser.Question("gatherv", 8, 2, False), {}, 2)
+    gatherv = explain.explain(Asked(), chooser.Question("gatherv", 8, 2, False), {}, 2)[0]
     assert "  under any other MPI: the MPI library" in gatherv and "  under MPICH: staged" in gatherv
-    alltoallv = explain.explain(Asked(), chooser.Question("alltoallv", 8, 2, False), {}, 2)
+    alltoallv = explain.explain(Asked(), chooser.Question("alltoallv", 8, 2, False), {}, 2)[0]
     assert [line for line in alltoallv if "under" in line] == ["  under any MPI: the MPI library"]
 
 
@@ -324,9 +324,9 @@ def test_first_calls_are_told_where_they_differ() -> None:
             of_reduce = chooser.Answer("pair", 4 if question.fresh else 2)
             return of_bcast if question.collective == "bcast" else of_reduce
 
-    bcast = explain.explain(Asked(), chooser.Question("bcast", 8, 2, False), {}, 2)
+    bcast = explain.explain(Asked(), chooser.Question("bcast", 8, 2, False), {}, 2)[0]
     assert bcast[-3:-1] == ["    a communicator's first calls: direct", "      line 3: bcast fresh=yes direct"]
-    assert len(explain.explain(Asked(), chooser.Question("reduce", 8, 2, False), {}, 2)) == 4
+    assert len(explain.explain(Asked(), chooser.Question("reduce", 8, 2, False), {}, 2)[0]) == 4
 
 
 def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
@@ -342,7 +342,7 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
             return chooser.Answer("handover", 4 if rules else 1)
 
     def told(environment: dict[str, str]) -> str:
-        return explain.explain(Asked(), chooser.Question("bcast", 8, 3, False), environment, 4)[-1]
+        return explain.explain(Asked(), chooser.Question("bcast", 8, 3, False), environment, 4)[0][-1]
 
     last = "  nothing was measured for this on this machine: stretto tune -- mpirun -n 3 would"
     assert told({}) == last
@@ -351,6 +351,19 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
         "# Rules measured by stretto tune\ntuned build=01 machine=02 mpi=03\n#   8 B: handover 1.00 us\nbcast handover\n"
     )
     assert told({}) != last
+    stale = tmp_path / "stale.rules"
+    stale.write_text("tuned build=09 machine=02 mpi=03\nbcast handover\n")
+    question = chooser.Question("bcast", 8, 3, False)
+    lines, refused = explain.explain(Asked(), question, {"STRETTO_RULES": str(stale)}, 4)
+    assert refused and "is refused: measured with another build" in lines[-1]
+    assert not explain.explain(Asked(), question, {"STRETTO_RULES": str(Asked.tuned_path)}, 4)[1]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "count"), [("8", 1), ("8,1K,1M", 3), ("8:16M:2", 22), ("8:1M:4", 9), ("8:100:8", 2), ("8:4:2", 0)]
+)
+def test_sizes_are_counted_as_the_program_counts_them(sizes: str, count: int) -> None:
+    assert bench_cli._size_count(sizes) == count
 
 
 def test_a_stale_file_is_explained_away() -> None:

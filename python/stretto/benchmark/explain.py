@@ -23,20 +23,21 @@ def parse_bytes(text: str) -> int:
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2].upper()]
 
 
-def explain(chooser: Chooser, question: Question, environment: Mapping[str, str], cpus: int) -> list[str]:
-    """The answer, in lines. A file that would be refused is named, with the reason."""
+def explain(chooser: Chooser, question: Question, environment: Mapping[str, str], cpus: int) -> tuple[list[str], bool]:
+    """The answer, in lines, and whether the file that STRETTO_RULES names would be refused; why, the lines tell."""
     crowded = f", more than the {cpus} CPUs" if question.crowded else f" on {cpus} CPUs"
     lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}" + _arena(question)]
     setting = environment.get("STRETTO_RULES", "")
     if setting and setting != "builtin":
-        return lines + _by_file(chooser, question, Path(setting), "")
+        told, refused = _by_file(chooser, question, Path(setting), "")
+        return lines + told, refused
     files = [] if setting else _tuned_files(chooser)
     for path in files:
-        lines += _by_file(chooser, question, path, about_of(_read(path)).rpartition("; ")[2] or path.name)
+        lines += _by_file(chooser, question, path, about_of(_read(path)).rpartition("; ")[2] or path.name)[0]
     lines += _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
     if not setting and not any(line.lstrip().startswith("measured ") for line in lines):
         lines.append(f"  nothing was measured for this on this machine: stretto tune -- mpirun -n {question.ranks} would")
-    return lines
+    return lines, False
 
 
 def _by_library(chooser: Chooser, question: Question, text: str | None, source: str, everything: str) -> list[str]:
@@ -69,22 +70,22 @@ def _read(path: Path) -> str:
         raise StrettoError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _by_file(chooser: Chooser, question: Question, path: Path, about: str) -> list[str]:
-    """`about`: the MPI it was measured with; empty: any."""
+def _by_file(chooser: Chooser, question: Question, path: Path, about: str) -> tuple[list[str], bool]:
+    """The answer, and whether the file is refused. `about`: the MPI it was measured with; empty: any."""
     text = _read(path)
     under = about or "any MPI"
     refused = why_refused(header_of(text), chooser.header)
     if refused:
-        return [f"  under {under}: {path} is refused: {refused}"]
+        return [f"  under {under}: {path} is refused: {refused}"], True
     try:
         if not about:
-            return _by_library(chooser, question, text, str(path), under)
+            return _by_library(chooser, question, text, str(path), under), False
         library = next((name for name, words in LIBRARIES.items() if about.startswith(words)), "other")
         first, *rest = _answer(chooser, replace(question, library=library), text, str(path))
-        return [f"  under {under}: {first}", *rest]
+        return [f"  under {under}: {first}", *rest], False
     except StrettoError as error:
         instead = "" if about else ", and all is left to the MPI library"
-        return [f"  under {under}: {path} is refused{instead}: {error}"]
+        return [f"  under {under}: {path} is refused{instead}: {error}"], True
 
 
 def why_refused(header: str, own: str) -> str:

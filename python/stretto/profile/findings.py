@@ -124,7 +124,7 @@ def late_rank(seen: View) -> list[Said]:
         text = (
             f"All ranks together wait {say.seconds(seconds)} for it. Of the waiting in {function} on {worst.communicator},"
             f" {say.percent(worst.share)} is for this rank: it comes last in {worst.last:,} of"
-            f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the mean over all of them."
+            f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the mean of the others over all of them."
         )
         advice = _before(seen, rank, function)
         said.append(Said(seconds, Finding(seen.severity(seconds), title, text, advice, "late")))
@@ -290,7 +290,7 @@ def _slow(seen: View, key: tuple[object, ...], size: int, alpha: float, expected
 def no_gradients(seen: View) -> list[Said]:
     """A training job that negotiates and reduces nothing."""
     uses = dict(seen.table("sizes").group_by("use").agg(pl.col("calls").sum()).iter_rows())
-    if uses.get("gradients") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
+    if uses.get("large sums") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
         return []
     title = "No gradients were reduced"
     control = say.count(uses["control"], "control message")

@@ -49,7 +49,7 @@ class _Counts:
     squares: Array  # [window, member]: sum of the squares of what it caused in each invocation
     most: Array  # [window, member]: the most that one invocation, with its weight, added to `caused`
     sampled: Array  # by window: sum of the squares of what each invocation added: how few of them hold the waiting
-    behind: Array  # by member: sum of arrival - mean arrival
+    behind: Array  # by member: sum of arrival - mean arrival of the others
     width: int = 1
     seen: int = 0
 
@@ -76,7 +76,7 @@ class _Counts:
         np.maximum.at(self.most, (window, last), waiting * weight)
         starts = np.flatnonzero((self.seen + np.arange(count)) % self.width == 0)
         self.begin[window[starts]] = first[starts]
-        self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1)
+        self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1) * (members / max(members - 1, 1))
         self.seen += count
 
     def _merge(self) -> None:

@@ -12,8 +12,8 @@ from stretto.wording import count, duration, factor, percent, plural
 
 _CLASSES = {"small": 0, "medium": 1, "large": 2, "none": 3}
 _SCOPES = (
-    ("cluster", "Cluster-wide", "after paper Table 1"),
-    ("node", "Node-wide: among the ranks of one node", "after paper Table 2"),
+    ("cluster", "Cluster-wide", "after Alizadeh 2022, Table 1"),
+    ("node", "Node-wide: among the ranks of one node", "after Alizadeh 2022, Table 2"),
 )
 _DEFINITIONS = (
     "Ω is the time from the first rank's arrival to the last one's, Δ the mean distance from the mean arrival; α is what such a "
@@ -119,7 +119,7 @@ def _late(profile: Profile) -> str:
         text("function"),
         text("communicator"),
         number("last in", "invocations in which this rank came last"),
-        number("behind the mean", "mean seconds behind the mean arrival"),
+        number("behind the others", "on average, behind the mean arrival of the other ranks"),
         number("the others waited", "summed over them, in the invocations in which this rank came last"),
         text("since"),
     )
@@ -145,7 +145,7 @@ def since(value: float | None) -> str:
 
 
 def _over_time(profile: Profile) -> str:
-    title = heading("Invocations over time", "after paper Fig. 4")
+    title = heading("Invocations over time", "after Alizadeh 2022, Fig. 4")
     busiest = views.busiest(profile, 10)
     if not busiest:
         return title + missing(profile, "invocations")

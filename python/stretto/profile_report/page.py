@@ -16,8 +16,8 @@ from stretto.wording import NONE, duration, percent
 # Nothing may be loaded and nothing may run, whatever a job's names hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _SOURCES = (
-    "Thesis: Y. H. Temuçin, High-Performance Interconnect-Aware MPI Communication for Deep Learning Workloads, Queen's "
-    "University, 2021. Paper: P. Alizadeh, Y. H. Temuçin, A. Sojoodi, A. Afsahi, Efficient Process Arrival Pattern Aware "
+    "Temuçin 2021: Y. H. Temuçin, High-Performance Interconnect-Aware MPI Communication for Deep Learning Workloads, Queen's "
+    "University, 2021. Alizadeh 2022: P. Alizadeh, Y. H. Temuçin, A. Sojoodi, A. Afsahi, Efficient Process Arrival Pattern Aware "
     "Collective Communication for Deep Learning, 2022."
 )
 _SEVERITY = {Severity.bad: "costs much", Severity.notable: "notable", Severity.fine: "fine"}

@@ -46,7 +46,7 @@ def time(profile: Profile) -> Section:
     rows = views.function_rows(profile)
     if not rows:
         return absent(profile, "time", "Calls and time", "functions")
-    parts = [_function_table(rows), figure(figures.rank_shares(profile, rows), _RANK_CAPTION, "after thesis Fig. 3.6")]
+    parts = [_function_table(rows), figure(figures.rank_shares(profile, rows), _RANK_CAPTION, "after Temuçin 2021, Fig. 3.6")]
     return Section("time", "Calls and time", "".join(parts))
 
 
@@ -89,7 +89,7 @@ def _function_table(rows: Sequence[views.Row]) -> Html:
     )
     caption = Html(
         "Functions by library, the longest first. Time and bytes are summed over ranks; the thin line in a bar of shares spans "
-        'the ranks. <span class="after">after thesis Fig. 3.1–3.6, Table 3.1</span>'
+        'the ranks. <span class="after">after Temuçin 2021, Fig. 3.1–3.6, Table 3.1</span>'
     )
     return folded_table(columns, shown, 14, caption)
 
@@ -151,7 +151,7 @@ def queues(profile: Profile) -> Section:
         for row in rows
     ]
     columns = (text("variable"), text("unit"), number("least"), number("mean"), number("most"), number("samples"))
-    caption = Html('MPI_T variables, sampled at calls; over all ranks. <span class="after">after thesis Fig. 3.12</span>')
+    caption = Html('MPI_T variables, sampled at calls; over all ranks. <span class="after">after Temuçin 2021, Fig. 3.12</span>')
     why = profile.unavailable.get("queues")
     return Section("queues", "Message queues", table(columns, shown, caption) + (note(f"Unavailable: {why}.") if why else ""))
 
@@ -165,7 +165,7 @@ def overlap(profile: Profile) -> Section:
 
 
 def _threads(profile: Profile) -> str:
-    title = heading("Threads in the library at once", "after thesis section 3.2")
+    title = heading("Threads in the library at once", "after Temuçin 2021, section 3.2")
     rows = profile.table("overlap").to_dicts()
     if not rows:
         return title + missing(profile, "overlap")

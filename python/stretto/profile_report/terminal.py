@@ -93,7 +93,7 @@ def _numbers(console: Console, profile: Profile) -> None:
 
 def _functions(console: Console, profile: Profile) -> None:
     rows = sorted(views.function_rows(profile), key=lambda row: (-row["spent"], -row["time"]))
-    heading(console, "Calls and time", "after thesis Fig. 3.1–3.6, Table 3.1")
+    heading(console, "Calls and time")
     if not rows:
         return _missing(console, profile, "functions")
     most = max((row["share"] or 0 for row in rows), default=0) or 1.0
@@ -122,7 +122,7 @@ def _missing(console: Console, profile: Profile, name: str) -> None:
 
 
 def _arrival(console: Console, profile: Profile) -> None:
-    heading(console, "Arrival", "after paper Tables 1 and 2; Ω: first to last, Δ: mean distance, α: a transfer")
+    heading(console, "Arrival", "Ω: first to last, Δ: mean distance, α: a transfer")
     rows = profile.table("arrival").to_dicts()
     if not rows:
         return _missing(console, profile, "arrival")
@@ -161,7 +161,7 @@ def _late(console: Console, profile: Profile) -> None:
     rows = views.often_late(profile)
     if not rows:
         return
-    heading(console, "Who is waited for", "last of the ranks; behind their mean; what all others waited; since when")
+    heading(console, "Who is waited for", "last of the ranks; behind the others' mean; what all others waited; since when")
     shown = [
         (
             row["rank"],
@@ -183,7 +183,7 @@ def _few_digits(calls: int, most: int = 1_000_000) -> str:
 
 
 def _sizes(console: Console, profile: Profile) -> None:
-    heading(console, "Message sizes", "after thesis Fig. 3.7–3.10")
+    heading(console, "Message sizes")
     rows = views.size_rows(profile, 8)
     if not rows:
         return _missing(console, profile, "sizes")
@@ -203,7 +203,7 @@ def _sizes(console: Console, profile: Profile) -> None:
 
 
 def _partners(console: Console, profile: Profile) -> None:
-    heading(console, "Point-to-point partners", "after thesis Fig. 3.11")
+    heading(console, "Point-to-point partners")
     partners = profile.table("partners")
     if not partners.height:
         return _missing(console, profile, "partners")
@@ -253,7 +253,7 @@ def _communicators(console: Console, profile: Profile) -> None:
     table(console, ("name", "ranks", "nodes", "calls", "bytes", "time"), shown)
     if len(rows) > 5 or unused:
         more = [plural(len(rows) - 5, "more communicator")] if len(rows) > 5 else []
-        line(console, " and ".join([*more, *([f"{count(unused)} without a call"] if unused else [])]), "dim")
+        line(console, " and ".join([*more, *([f"{count(unused)} that no call was made on"] if unused else [])]), "dim")
 
 
 def _rest(console: Console, profile: Profile) -> None:
@@ -310,7 +310,8 @@ def _ranks(console: Console, profile: Profile) -> None:
     table = profile.table("ranks").filter(pl.col("state") != "finished")
     if not table.height:
         return
-    heading(console, "Ranks that did not finish")
+    running = table.filter(pl.col("state").str.contains("^(in|running)")).height
+    heading(console, "Ranks that had not finished" if running else "Ranks that did not finish")
     grouped = table.group_by("state").agg(pl.col("rank")).sort(pl.col("rank").list.min())
     for state, ranks in grouped.head(12).iter_rows():
         line(console, f"{'rank' if len(ranks) == 1 else 'ranks'} {rank_list(ranks)}: {state}")

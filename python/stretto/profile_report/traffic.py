@@ -32,7 +32,7 @@ def sizes(profile: Profile) -> Section:
         "Calls (above) and time (below) by bytes per call, in bins (2ⁿ⁻¹, 2ⁿ]; the largest values are written out. Bars are "
         "divided by where the buffers are: in host, device or managed memory."
     )
-    content = [figure(f'<div class="pair">{drawings}</div>', caption, "after thesis Fig. 3.7–3.10"), _size_table(profile)]
+    content = [figure(f'<div class="pair">{drawings}</div>', caption, "after Temuçin 2021, Fig. 3.7–3.10"), _size_table(profile)]
     return Section("sizes", "Message sizes", "".join(content) + _buckets(profile))
 
 
@@ -54,12 +54,12 @@ def _size_table(profile: Profile) -> Html:
         text("datatype"),
         text("op"),
         text("buffers"),
-        text("use", "control messages told from gradients and parameters"),
+        text("use", "a guess from size and operation: large sums (in training: gradients), control messages, parameters"),
         number("calls"),
         number("bytes"),
         number("time"),
     )
-    caption = Html('By datatype, operation and use. <span class="after">after thesis section 3.3</span>')
+    caption = Html('By datatype, operation and use. <span class="after">after Temuçin 2021, section 3.3</span>')
     return folded_table(columns, shown, 12, caption)
 
 
@@ -103,7 +103,7 @@ def partners(profile: Profile) -> Section:
         caption += f" A cell stands for {found.parts[0].last + 1} × {found.parts[0].last + 1} ranks."
     if found.unknown_calls:
         caption += f" {count(found.unknown_calls)} calls whose partner could not be told are left out."
-    return Section("partners", "Partners", figure(pair, caption, "after thesis Fig. 3.11"))
+    return Section("partners", "Partners", figure(pair, caption, "after Temuçin 2021, Fig. 3.11"))
 
 
 def crossing(profile: Profile) -> Section:
@@ -168,5 +168,5 @@ def communicators(profile: Profile) -> Section:
         number("time"),
         text("identity"),
     )
-    said = note(f"{plural(unused, 'more communicator')} without a call.") if unused else ""
+    said = note(f"{plural(unused, 'more communicator')} that no call was made on.") if unused else ""
     return Section("communicators", "Communicators", folded_table(columns, shown, 16) + said)
