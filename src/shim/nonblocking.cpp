@@ -187,8 +187,6 @@ void begin(Started* started, HookFunction function, void* hook, MPI_Comm comm, P
 
 }  // namespace
 
-constinit std::atomic<int32_t> open_windows{0};
-
 bool error_is_kept() {
   return engine::Operation::current() != nullptr;
 }

@@ -9,6 +9,7 @@
 #include "engine/communicator.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
+#include "shim/windows.hpp"
 
 namespace stretto::shim {
 
@@ -87,8 +88,6 @@ inline constexpr bool frees_communicator(uint32_t index) {
 // Before such a call, which is collective: where communicators of MPI's own go with it, its operations end first.
 void end_operations_on(MPI_Comm comm);
 
-// How many windows of one-sided communication the program has.
-extern constinit std::atomic<int32_t> open_windows;
 inline constexpr bool makes_window(uint32_t index) {
   return index == number::Win_create || index == number::Win_create_c || index == number::Win_allocate ||
          index == number::Win_allocate_c || index == number::Win_allocate_shared || index == number::Win_allocate_shared_c ||

@@ -12,6 +12,7 @@
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/posted.hpp"
+#include "shim/windows.hpp"
 
 namespace stretto::shim {
 
@@ -249,7 +250,8 @@ class Rail final : public collective::Links {
     return MPI_SUCCESS;
   }
 
-  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks: what it waits for may need the CPU.
+  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks, as what it waits for may need the CPU, but
+  // not while others may wait for their one-sided calls to be served here.
   template <class Test>
   Status look_until(Test test) {
     struct Asked {
@@ -263,7 +265,7 @@ class Rail final : public collective::Links {
     }
     constexpr uint64_t short_wait_ns = 100'000, between_looks_ns = 20'000;
     for (const uint64_t begin = now_ns(); !asked.ask();)
-      if (now_ns() - begin < short_wait_ns)
+      if (now_ns() - begin < short_wait_ns || open_windows.load(std::memory_order_relaxed) > 0)
         platform::yield();
       else
         platform::nap(between_looks_ns);
