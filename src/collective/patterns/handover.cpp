@@ -72,8 +72,8 @@ size_t take_next(std::atomic_ref<uint64_t> shares, bool from_back, size_t bytes,
 struct Handover::Note {
   static constexpr size_t head = 32, most_along = slot_payload - head;
   uint64_t label;            // with the bytes of the piece, or of the room for it
-  transport::Window window;  // 0: cannot be reached
-  transport::Reach reach;
+  transport::Window window;  // 0: cannot be reached; of no meaning where the piece stands here
+  transport::Reach reach;    // likewise
   uint32_t how;        // of the giver's
   uint64_t posted_ns;  // of the taker's
   union {
@@ -93,11 +93,17 @@ bool Handover::may_copy() const {
 
 Status Handover::begin() {
   static_assert(offsetof(Note, along) == Note::head && sizeof(Note) == slot_payload);
-  if (!gives_) return write_note(0);
+  if (!gives_) return comes_along() ? read_note() : write_note(0);
   if (may_copy()) consider();
   if (!copies_) return Status::good();
   constexpr uint32_t looks = 100;  // it may be about to
   return team_.waiter.glance(exchange_.ready(other_), exchange_.number(), looks) ? read_note() : Status::good();
+}
+
+// Of the taker: a piece that is small enough stands in what the giver says, who then does not look for this rank.
+bool Handover::comes_along() {
+  constexpr uint32_t looks = 10;  // it is likely to be on its way
+  return own_.bytes <= Note::most_along && team_.waiter.glance(exchange_.ready(other_), exchange_.number(), looks);
 }
 
 // Operations beside others cannot be timed.
@@ -115,9 +121,11 @@ Status Handover::write_note(uint32_t how) {
   STRETTO_TRY(exchange_.claim(&payload));
   mine_ = static_cast<Note*>(payload);
   mine_->label = label_of(kind_, Form::direct, own_.bytes);
-  mine_->window = team_.direct && own_.bytes > 0 ? team_.direct->window(own_.data) : transport::Window{};
-  mine_->reach = team_.direct ? team_.direct->reach() : transport::Reach();
   mine_->how = how;
+  if (how != stands_here) {
+    mine_->window = team_.direct && own_.bytes > 0 ? team_.direct->window(own_.data) : transport::Window{};
+    mine_->reach = team_.direct ? team_.direct->reach() : transport::Reach();
+  }
   if (may_copy()) mine_->posted_ns = now_ns();
   const size_t along = how == stands_here ? own_.bytes : 0;
   if (along > 0) __builtin_memcpy(mine_->along, own_.data, along);
@@ -137,7 +145,7 @@ Status Handover::read_note() {
 }
 
 Status Handover::agree() {
-  if (!gives_) return read_note();
+  if (!gives_) return theirs_ != nullptr ? Status::good() : read_note();
   STRETTO_TRY(meet());
   const uint32_t how = choose();
   const bool writes = (how & giver_copies) != 0;
@@ -189,7 +197,7 @@ Status Handover::move() {
   if (how == stands_here && !gives_ && bytes() > 0) kernels::copy(own_.data, theirs_->along, bytes());
   const Status staged = how == stands_here ? Status::good() : stage();
   exchange_.finish();
-  exchange_.fetch_next(posted_);
+  if (posted_ > 0) exchange_.fetch_next(posted_);
   return noted(staged);
 }
 

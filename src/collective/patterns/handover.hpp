@@ -6,7 +6,7 @@
 // The taker says on arrival where it wants the piece. The giver alone decides: if the taker is there, or comes in a moment, and
 // that is faster by trial than cells that both hold in their caches, both copy; else the giver stages the piece and need not
 // wait, but in the few calls that are timed. One that the cells cannot hold is waited for: its giver could not leave anyway. One
-// that is small enough comes with what the giver says.
+// that is small enough comes with what the giver says; a taker that finds it there says nothing.
 #pragma once
 #include <algorithm>
 
@@ -28,7 +28,7 @@ class Handover {
         store_(store),
         exchange_(team) {}
 
-  // The taker says where it is; the giver looks whether it has said so.
+  // The taker says where it is, unless it need not; the giver looks whether it has said so.
   Status begin();
   // Whether this rank does better not to go on at once.
   bool has_time() const;
@@ -44,6 +44,7 @@ class Handover {
   struct Note;
   enum Way { copying, staging };
 
+  bool comes_along();
   bool may_copy() const;
   void consider();
   Status write_note(uint32_t how);
