@@ -1,4 +1,4 @@
-"""`./dev build [PRESET]`: configure, compile, and for release put the preload libraries beside the Python package."""
+"""`./dev build [PRESET]`: configure, compile (but for release also the tests), and for release put the preload libraries beside the Python package."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ def presets() -> list[str]:
     return [row["name"] for row in table["configurePresets"] if not row.get("hidden")]
 
 
-def build(preset: str = "release") -> None:
-    """Sets up first where that was not done."""
+def build(preset: str = "release", tests: bool = False) -> None:
+    """Sets up first where that was not done. `tests`: of release, the test programs and micro-benchmarks too."""
     if preset not in presets():
         raise DevError(f"no preset {preset}; there are {', '.join(presets())}")
     if not (VENV / "bin" / "cmake").exists():
         setup()
     need(["cmake", "--preset", preset, "--log-level=WARNING"])
-    need(["cmake", "--build", "--preset", preset, "-j", jobs()])
+    targets = ["all", "stretto_tests"] if tests or preset != "release" else ["all"]
+    need(["cmake", "--build", "--preset", preset, "-j", jobs(), "--target", *targets])
     if preset == "release":
         need(["cmake", "--install", BUILD / preset, "--prefix", ROOT / "python", "--component", "preload", "--strip"])
         libraries = sorted(file.name for file in (ROOT / "python" / "stretto" / "lib").glob("*.so"))

@@ -25,7 +25,7 @@ OF_INTEL = "bin/mpiexec.hydra bin/hydra_bstrap_proxy bin/hydra_pmi_proxy lib/lib
 
 def device_check() -> None:
     """Collects libraries, programs of benchmarks and tests, and wheels; says how large it is and how to run it."""
-    build("release")
+    build("release", tests=True)
     wheels, site = keep_wheels(), keep_site()
     shutil.rmtree(DEVICE, ignore_errors=True)
     DEVICE.mkdir(parents=True)

@@ -49,7 +49,7 @@ def test(part: str = "") -> int:
     if part not in ("", "quick"):
         raise DevError(f"no part {part}: ./dev test or ./dev test quick")
     quick = part == "quick"
-    build("release")
+    build("release", tests=True)
     suites = [ctest("release")]
     if not quick:
         for preset in ("asan", "tsan"):
