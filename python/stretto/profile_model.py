@@ -45,7 +45,7 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
     # Thesis Fig. 3.7-3.10; summed over ranks. `upper`: upper bound of the bin (2^(n-1), 2^n]; 0: no bytes. `location`:
     # "host", "device", "managed", "none". `stretto`: the algorithm that ran, "MPI: <reason>", or "" where Stretto was not asked.
     # `bytes`: the larger of sent and received.
-    # `use`: "large sums" (in training: gradients), "control", "parameters", "".
+    # `use`: "sums" (in training: gradients), "control", "parameters", "".
     "sizes": {
         "library": pl.String,
         "function": pl.String,

@@ -128,10 +128,10 @@ def _sizes(ranks: int, text: str, nccl: bool) -> pl.DataFrame:
         ("MPI", "MPI_Allreduce", "MPI_BYTE", "MPI_BAND", "host", 8, "control", 7_900, 6.1, ""),
         ("MPI", "MPI_Allreduce", "MPI_BYTE", "MPI_BAND", "host", 32, "control", 480, 0.6, ""),
         ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "host", 4096, "", 150, 0.2, ""),
-        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 20, "large sums", 110, 0.4, left),
-        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 25, "large sums", 300, 2.1, left),
-        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 26, "large sums", 300, 3.6, left),
-        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "host", 1 << 26, "large sums", 40, 0.4, left),
+        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 20, "sums", 110, 0.4, left),
+        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 25, "sums", 300, 2.1, left),
+        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "device", 1 << 26, "sums", 300, 3.6, left),
+        ("MPI", "MPI_Allreduce", "MPI_FLOAT", "MPI_SUM", "host", 1 << 26, "sums", 40, 0.4, left),
         ("MPI", "MPI_Bcast", "MPI_INT", "", "host", 4, "control", 1_600, 1.2, ""),
         ("MPI", "MPI_Bcast", "MPI_FLOAT", "", "host", 1 << 24, "parameters", 12, 0.7, ""),
         ("MPI", "MPI_Gather", "MPI_INT", "", "host", 4, "control", 1_600, 0.42, ""),
@@ -139,7 +139,7 @@ def _sizes(ranks: int, text: str, nccl: bool) -> pl.DataFrame:
         ("MPI", "MPI_Barrier", "", "", "none", 0, "control", 24, 0.8, ""),
     ]
     if nccl:
-        cells += [("NCCL", "ncclAllReduce", "float", "sum", "device", 1 << 26, "large sums", 900, 4.1, "")]
+        cells += [("NCCL", "ncclAllReduce", "float", "sum", "device", 1 << 26, "sums", 900, 4.1, "")]
     names = ("library", "function", "datatype", "op", "location", "upper", "use", "calls", "time", "stretto")
     rows = []
     for cell in cells:

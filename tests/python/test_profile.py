@@ -141,7 +141,7 @@ def test_messages_are_told_apart_by_use(tmp_path: Path) -> None:
     table = profile(tmp_path, processes).table("sizes")
     assert {(row["function"], row["upper"], row["use"]) for row in table.to_dicts()} == {
         ("MPI_Allreduce", 16, "control"),
-        ("MPI_Allreduce", 1 << 22, "large sums"),
+        ("MPI_Allreduce", 1 << 22, "sums"),
         ("MPI_Allreduce", 8, ""),
         ("MPI_Bcast", 1 << 24, ""),
         ("MPI_Gather", 64, "control"),

@@ -290,7 +290,7 @@ def _slow(seen: View, key: tuple[object, ...], size: int, alpha: float, expected
 def no_gradients(seen: View) -> list[Said]:
     """A training job that negotiates and reduces nothing."""
     uses = dict(seen.table("sizes").group_by("use").agg(pl.col("calls").sum()).iter_rows())
-    if uses.get("large sums") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
+    if uses.get("sums") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
         return []
     title = "No gradients were reduced"
     control = say.count(uses["control"], "control message")

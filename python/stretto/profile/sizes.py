@@ -1,4 +1,4 @@
-"""Message sizes by function, and what the messages are for: control messages told from gradients, which are large sums (thesis section 3.3.4)."""
+"""Message sizes by function, and what the messages are for: control messages told from gradients (thesis section 3.3.4)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BCAST = "(?i)^(MPI_I?bcast(_init)?(_c)?|nccl(Bcast|Broadcast))$"
 
 
 def use(run_time: float) -> pl.Expr:
-    """The use of a row of cells: "large sums", "control", "parameters" or ""."""
+    """The use of a row of cells: "sums", "control", "parameters" or ""."""
     function, op, upper = pl.col("function"), pl.col("op"), pl.col("upper")
     summed = function.str.contains(REDUCTION) & op.str.contains(SUM)
     floating = pl.col("datatype").str.contains(FLOATING)
@@ -31,7 +31,7 @@ def use(run_time: float) -> pl.Expr:
     parameters = function.str.contains(_BCAST) & (upper >= PARAMETER_BYTES) & (pl.col("last") <= BEGINNING * run_time)
     return (
         pl.when(summed & floating & (upper >= GRADIENT_BYTES))
-        .then(pl.lit("large sums"))
+        .then(pl.lit("sums"))
         .when(parameters)
         .then(pl.lit("parameters"))
         .when(control & (upper <= CONTROL_BYTES))

@@ -54,7 +54,7 @@ def _size_table(profile: Profile) -> Html:
         text("datatype"),
         text("op"),
         text("buffers"),
-        text("use", "a guess from size and operation: large sums (in training: gradients), control messages, parameters"),
+        text("use", "a guess from size and operation: sums (in training: gradients), control messages, parameters"),
         number("calls"),
         number("bytes"),
         number("time"),
@@ -86,7 +86,7 @@ def _buckets(profile: Profile) -> str:
         )
         for row in rows[:24]
     ]
-    said = paragraph("Large reductions that come back with the same sizes in every iteration: gradients, fused by the framework.")
+    said = paragraph("Large reductions that come back with the same sizes in every iteration; in training, gradients that the framework fused.")
     return heading("Fused buckets") + said + table(columns, shown)
 
 
