@@ -124,7 +124,7 @@ def late_rank(seen: View) -> list[Said]:
         text = (
             f"All ranks together wait {say.seconds(seconds)} for it. Of the waiting in {function} on {worst.communicator},"
             f" {say.percent(worst.share)} is for this rank: it comes last in {worst.last:,} of"
-            f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the mean of the others over all of them."
+            f" {say.count(worst.invocations, 'call')}, and {say.seconds(worst.behind)} behind the others' mean over all of them."
         )
         advice = _before(seen, rank, function)
         said.append(Said(seconds, Finding(seen.severity(seconds), title, text, advice, "late")))

@@ -86,7 +86,7 @@ def _buckets(profile: Profile) -> str:
         )
         for row in rows[:24]
     ]
-    said = paragraph("Large reductions that come back with the same sizes in every iteration; in training, gradients that the framework fused.")
+    said = paragraph("Large reductions that come back in every iteration; in training, gradients that were fused.")
     return heading("Fused buckets") + said + table(columns, shown)
 
 
