@@ -41,7 +41,7 @@ class LibraryFacts(TypedDict):
 
 # library: which names of the table it exports, and which Fortran bindings of its MPI bypass the C functions MPI_X
 LIBRARIES: dict[str, LibraryFacts] = {
-    "ompi": {"large": False, "since": "5.0", "fortran": "ompi"},
+    "ompi": {"large": False, "since": "4.0", "fortran": "ompi"},
     "ompi4": {"large": False, "since": "3.1", "fortran": "ompi"},
     "mpich": {"large": True, "since": "5.0", "fortran": "mpich"},
     "mpich3": {"large": False, "since": "3.1", "fortran": "mpich"},
@@ -362,7 +362,7 @@ def markdown_list(functions: list[Function]) -> list[str]:
         large = any(f.name == function.name + "_c" for f in functions)
         notes = (
             ["`_c`"] * large
-            + ["MPI 4.0"] * (function.since > "3.1")
+            + [f"MPI {function.since}"] * (function.since > "3.1")
             + ["may be taken over"] * bool(hook_of(function) or "prepared" in function.marks)
         )
         lines.append(f"- `{function.name}`" + (f" ({', '.join(notes)})" if notes else ""))

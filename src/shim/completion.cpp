@@ -60,14 +60,13 @@ bool test_until_done(const Completion& c, int* code) {
 // MPI_Testall of MPICH 5.0 reports an error for persistent collectives of its own, where its MPI_Waitall does not: so requests
 // are looked at one by one, until MPI_Waitall need not wait.
 void look_until_all_are_done(const Completion& c) {
-  const auto* requests = reinterpret_cast<const MPI_Request*>(c.words[1]);
-  const int count = int(c.words[0]);
+  const int count = c.number(0);
   int done = 0;
   for (uint32_t round = 0; anything_outstanding() && done < count; ++round) {
     if (advance()) round = 0;
     int flag = 1;
     while (flag && done < count) {
-      const int code = mpi().Request_get_status(requests[done], &flag, MPI_STATUS_IGNORE);
+      const int code = mpi().Request_get_status(c.request(c.words[1], done), &flag, MPI_STATUS_IGNORE);
       if (code != MPI_SUCCESS) flag = 1;  // MPI_Waitall tells
       done += flag;
     }
@@ -77,10 +76,10 @@ void look_until_all_are_done(const Completion& c) {
 }
 
 constexpr bool looks_one_by_one(const Completion& c) {
-#if defined(STRETTO_MPI_MPICH)
-  return c.index == number::Waitall && c.in_c;
-#else
+#if defined(STRETTO_MPI_OMPI)
   return (void)c, false;
+#else
+  return c.index == number::Waitall;
 #endif
 }
 
@@ -119,7 +118,7 @@ int persistent_error(const Completion& c, int code) {
     if (error == MPI_SUCCESS) continue;
     for (int i = 0; statuses != nullptr && told == MPI_SUCCESS && i < count; ++i) statuses[i].MPI_ERROR = MPI_SUCCESS;
     if (statuses != nullptr) statuses[k].MPI_ERROR = error;
-    if (told == MPI_SUCCESS) told = statuses != nullptr ? int(MPI_ERR_IN_STATUS) : error;
+    if (told == MPI_SUCCESS) told = completes_several(c) ? int(MPI_ERR_IN_STATUS) : error;
   }
   return told;
 }

@@ -2,6 +2,7 @@
 
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/log.hpp"
 #include "shim/context.hpp"
@@ -25,8 +26,10 @@ struct Started final : engine::Operation {
   bool done = false;             // else declined
   MPI_Comm comm{};
   MPI_Request request{};
-  bool gone = false;  // the program has freed the request
-  bool told = false;  // of a failed one: the program knows
+  bool has_request = false;
+  std::atomic<bool> over{false};  // MPI has been told that it is complete
+  std::atomic<bool> gone{false};  // the program has freed the request
+  std::atomic<bool> told{false};  // of a failed one: the program knows
   std::atomic<int> users{0};
   Started* next = nullptr;
 
@@ -36,9 +39,11 @@ struct Started final : engine::Operation {
   }
 };
 
-// Idle ones, with their stacks.
+// Idle ones, with their stacks. One is held back for when there is no memory: MPI cannot do what other ranks start here.
 class Idle {
  public:
+  explicit Idle(engine::Progress& progress) : last_(progress) {}
+
   Started* take(engine::Progress& progress) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -48,11 +53,17 @@ class Idle {
         return first;
       }
     }
-    return new (std::nothrow) Started(progress);
+    if (auto* made = new (std::nothrow) Started(progress)) return made;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return std::exchange(last_taken_, true) ? nullptr : &last_;
   }
   void keep(Started* started) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
+      if (started == &last_) {
+        last_taken_ = false;
+        return;
+      }
       if (count_ < most) {
         started->next = first_;
         first_ = started;
@@ -68,11 +79,13 @@ class Idle {
   std::mutex mutex_;
   Started* first_ = nullptr;
   uint32_t count_ = 0;
+  Started last_;
+  bool last_taken_ = false;
 };
 
 Idle& idle() {
   alignas(Idle) static char storage[sizeof(Idle)];
-  static Idle* made = new (storage) Idle;
+  static Idle* made = new (storage) Idle(context().progress);
   return *made;
 }
 
@@ -86,8 +99,7 @@ void release(Started* started) {
 }
 
 void now_told(Started* started) {
-  if (started->call.code == MPI_SUCCESS || started->told) return;
-  started->told = true;
+  if (started->call.code == MPI_SUCCESS || started->told.exchange(true)) return;
   outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -116,7 +128,7 @@ int query(void* self, MPI_Status* status) {
 int freed(void* self) {
   auto* started = static_cast<Started*>(self);
   started->gone = true;
-  if (started->stage() == engine::Operation::Stage::ended) now_told(started);
+  if (started->over) now_told(started);
   release(started);
   return MPI_SUCCESS;
 }
@@ -134,8 +146,9 @@ void tell_mpi(Started* started) {
     if (!kept) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
     return release(started);
   }
-  mpi().Grequest_complete(started->request);
+  if (started->has_request) mpi().Grequest_complete(started->request);
   if (!failed) outstanding_operations.fetch_sub(1, std::memory_order_relaxed);
+  started->over = true;
   if (started->gone) now_told(started);
   release(started);
 }
@@ -180,7 +193,7 @@ void begin(Started* started, HookFunction function, void* hook, MPI_Comm comm, P
   started->comm = comm;
   started->prepared = prepared;
   started->own = prepared ? prepared->own : nullptr;
-  started->gone = started->told = false;
+  started->has_request = started->over = started->gone = started->told = false;
   started->users.store(prepared ? 1 : 2, std::memory_order_relaxed);
   started->start(Started::run, started);
 }
@@ -198,16 +211,25 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   call.reason = uint32_t(select::Reason::invalid_arguments);
   if (request == nullptr) return false;
   Started* started = idle().take(c.progress);
-  call.reason = uint32_t(select::Reason::no_shared_memory);
-  if (started == nullptr) return false;
+  if (started == nullptr) {
+    log(Level::error, "no memory for a nonblocking collective that other ranks start: ending the job");
+    return end_job(comm_world(), call.code = MPI_ERR_NO_MEM), true;
+  }
   begin(started, function, hook, comm, nullptr);
   const bool ended = started->stage() == engine::Operation::Stage::ended;
   call = started->call;
   if (started->communicator()) call.algorithm = uint32_t(started->algorithm);
   if (ended && !started->done) return idle().keep(started), false;
   call.code = mpi().Grequest_start(query, freed, cancel, started, &started->request);
-  if (call.code != MPI_SUCCESS) log_once(Level::error, "MPI gives no request for a nonblocking collective");
-  *request = started->request;
+  started->has_request = call.code == MPI_SUCCESS;
+  if (started->has_request) {
+    *request = started->request;
+  } else {  // it is done all the same: others take part in it
+    log_once(Level::error, "MPI gives no request for a nonblocking collective");
+    predefined("MPI_REQUEST_NULL", request);
+    started->gone = true;
+    release(started);
+  }
   return carry_on(started);
 }
 
@@ -225,7 +247,7 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
   const bool declined = started->stage() == engine::Operation::Stage::ended && !started->done;
   if (declined) started->call.code = MPI_ERR_OTHER;  // its peers are lost
   call = started->call;
-  call.algorithm = uint32_t(started->algorithm);
+  if (started->communicator()) call.algorithm = uint32_t(started->algorithm);
   carry_on(started);
 }
 
@@ -244,7 +266,7 @@ int error_to_tell(const Completion& c, int code) {
   if (error == MPI_SUCCESS) return code;
   int count;
   MPI_Status* statuses = statuses_of(c, &count);
-  if (statuses == nullptr) return error;
+  if (statuses == nullptr) return completes_several(c) ? int(MPI_ERR_IN_STATUS) : error;
   for (int i = 0; i < count; ++i) {
     const bool failed = statuses[i].MPI_SOURCE == mark_of_failure;
     if (failed || code == MPI_SUCCESS) statuses[i].MPI_ERROR = failed ? error : MPI_SUCCESS;

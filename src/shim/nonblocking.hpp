@@ -71,6 +71,12 @@ inline constexpr bool tests_requests(uint32_t index) {
   return index == number::Test || index == number::Testall || index == number::Testany || index == number::Testsome;
 }
 
+// The C functions that tell which of their requests have failed in statuses, of which there may be none.
+inline constexpr bool completes_several(const Completion& c) {
+  return c.in_c && (c.index == number::Waitall || c.index == number::Testall || c.index == number::Waitsome ||
+                    c.index == number::Testsome);
+}
+
 // Calls it while something is outstanding: what would wait tests. Returns MPI's code, or that of a collective that failed.
 int complete(const Completion& completion);
 // The same for C functions.

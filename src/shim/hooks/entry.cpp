@@ -6,28 +6,26 @@
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/world_ranks.hpp"
 #include "trace/stopwatch.hpp"
 
 namespace stretto::shim {
 namespace {
 
-// members[r]: the job's member that is rank r; many_nodes, for all ranks alike, where some are not on this node.
+// members[r]: the job's member that is rank r, as far as a team has ranks. many_nodes, for all ranks alike, where some are not on
+// this node.
 Reason members_of(MPI_Comm comm, int size, int* members) {
   Context& c = context();
   if (size > c.job.local_size()) return Reason::many_nodes;
-  if (size > collective::max_team) return Reason::many_ranks;
-  int ranks[collective::max_team], world_ranks[collective::max_team];
-  for (int r = 0; r < size; ++r) ranks[r] = r;
-  MPI_Group group;
-  if (mpi().Comm_group(comm, &group) != MPI_SUCCESS) return Reason::invalid_arguments;
-  int code = mpi().Group_translate_ranks(group, size, ranks, c.world_group, world_ranks);
-  mpi().Group_free(&group);
-  if (code != MPI_SUCCESS) return Reason::invalid_arguments;
-  for (int r = 0; r < size; ++r) {
-    members[r] = c.job.member_of(world_ranks[r]);
-    if (members[r] < 0) return Reason::many_nodes;
-  }
-  return Reason::none;
+  bool here = true;
+  const bool read = for_world_ranks(comm, size, [&](int r, int world_rank) {
+    const int member = c.job.member_of(world_rank);
+    if (r < collective::max_team) members[r] = member;
+    return here = member >= 0;
+  });
+  if (!here) return Reason::many_nodes;
+  if (!read) return Reason::invalid_arguments;
+  return size > collective::max_team ? Reason::many_ranks : Reason::none;
 }
 
 // The first collective on a communicator. All its ranks come here, and come to the same answer.
@@ -63,7 +61,10 @@ Communicator* look_up(MPI_Comm comm) {
     communicator = c.without_memory;
   else if (!communicator->declines())
     communicator->take_turns_with_mpi(c.turns);
-  mpi().Comm_set_attr(comm, c.keyval, communicator);
+  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS && !communicator->declines()) {
+    log(Level::error, "MPI keeps no attribute of a communicator, so this rank would soon know nothing of it: ending the job");
+    end_job(comm_world(), MPI_ERR_NO_MEM);
+  }
   return communicator;
 }
 

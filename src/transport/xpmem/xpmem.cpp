@@ -81,8 +81,8 @@ XpmemPeers::XpmemPeers(const XpmemCalls& calls, int members)
 
 XpmemPeers::~XpmemPeers() {
   for (int m = 0; peers_ && m < members_; ++m)
-    for (Attachment& one : peers_[m].attached)
-      if (one.here != nullptr) calls_.detach(one.here);
+    for (int i = 0; i < peers_[m].count; ++i)
+      if (char* here = peers_[m].attached[i].here) calls_.detach(here);
 }
 
 bool XpmemPeers::open(int member, int64_t segid) {
@@ -94,15 +94,40 @@ bool XpmemPeers::open(int member, int64_t segid) {
   return open;
 }
 
+// Empty, or the least recently used of this thread, which is detached. Null: there are too many.
+XpmemPeers::Attachment* XpmemPeers::place_for_another(Peer& peer) {
+  Attachment *oldest = nullptr, *empty = nullptr;
+  int own = 0;
+  for (Attachment* one = peer.attached.get(); one != peer.attached.get() + peer.count; ++one) {
+    if (one->here == nullptr) empty = one;
+    if (one->here == nullptr || !pthread_equal(one->user, pthread_self())) continue;
+    ++own;
+    if (oldest == nullptr || one->used < oldest->used) oldest = one;
+  }
+  if (own >= capacity) {
+    calls_.detach(oldest->here);
+    *oldest = {};
+    return oldest;
+  }
+  if (empty != nullptr) return empty;
+  if (peer.count == peer.room) {
+    const int room = peer.room + capacity;
+    std::unique_ptr<Attachment[]> more(room <= most ? new (std::nothrow) Attachment[size_t(room)] : nullptr);
+    if (!more) return nullptr;
+    std::copy_n(peer.attached.get(), peer.count, more.get());
+    peer.attached = std::move(more);
+    peer.room = room;
+  }
+  return &peer.attached[peer.count++];
+}
+
 char* XpmemPeers::attach(Peer& peer, uint64_t first, uint64_t last) {
-  Attachment* oldest = std::min_element(peer.attached, peer.attached + capacity,
-                                        [](const Attachment& a, const Attachment& b) { return a.used < b.used; });
-  if (oldest->here != nullptr) calls_.detach(oldest->here);
-  *oldest = {};
+  Attachment* place = place_for_another(peer);
+  if (place == nullptr) return nullptr;
   void* here = calls_.attach({peer.access, off_t(first)}, last - first, nullptr);
   if (here == reinterpret_cast<void*>(intptr_t(-1)) || here == nullptr) return nullptr;
-  *oldest = {first, last, static_cast<char*>(here), ++clock_};
-  return oldest->here;
+  *place = {first, last, static_cast<char*>(here), ++clock_, pthread_self()};
+  return place->here;
 }
 
 void* XpmemPeers::map(int member, uint64_t address, size_t bytes) {
@@ -110,8 +135,10 @@ void* XpmemPeers::map(int member, uint64_t address, size_t bytes) {
   Peer& peer = peers_[member];
   pthread_mutex_lock(&lock_);
   char* here = nullptr;
-  for (Attachment& one : peer.attached) {
-    if (one.here == nullptr || address < one.first || address + bytes > one.last) continue;
+  for (int i = 0; i < peer.count; ++i) {
+    Attachment& one = peer.attached[i];
+    if (one.here == nullptr || !pthread_equal(one.user, pthread_self())) continue;
+    if (address < one.first || address + bytes > one.last) continue;
     one.used = ++clock_;
     here = one.here + (address - one.first);
     break;

@@ -30,11 +30,12 @@ Status load_xpmem(const char* library, const char* device, XpmemCalls* calls);
 int64_t make_xpmem_segment(const XpmemCalls& calls);
 
 // What this process has attached of its peers, for all its communicators. Attachments are kept, and the least recently used goes
-// when a peer has `capacity` of them; not while a collective uses it: capacity exceeds what one collective needs of a peer.
+// when a thread has `capacity` of them of a peer; not while a collective uses it: capacity exceeds what one collective needs of a
+// peer, and each thread has attachments of its own, as others may run collectives meanwhile.
 // XPMEM attachments follow the owner's page tables, so memory that was freed and mapped anew is seen as it is now. Synchronised.
 class XpmemPeers {
  public:
-  static constexpr int capacity = 16;
+  static constexpr int capacity = 16, most = 16 * capacity;  // of a thread; of all, of which no more are made
 
   XpmemPeers(const XpmemCalls& calls, int members);
   ~XpmemPeers();
@@ -53,11 +54,14 @@ class XpmemPeers {
     uint64_t first = 0, last = 0;  // addresses of the owner, [first, last)
     char* here = nullptr;
     uint64_t used = 0;
+    pthread_t user{};
   };
   struct Peer {
     int64_t access = -1;
-    Attachment attached[capacity];
+    std::unique_ptr<Attachment[]> attached;
+    int count = 0, room = 0;
   };
+  Attachment* place_for_another(Peer& peer);
   char* attach(Peer& peer, uint64_t first, uint64_t last);
 
   const XpmemCalls calls_;

@@ -85,6 +85,11 @@ def installations(debian: bool = False, old: bool = False) -> list[Mpi]:
     return [mpi for mpi in found if mpi]
 
 
+def standard_abi(mpich: Mpi) -> Mpi:
+    """The MPICH wheel through its standard ABI."""
+    return Mpi("mpich-abi", "mpich", mpich.launcher, f"{mpich.cc}_abi", f"{mpich.cxx}_abi", None, mpich.environment)
+
+
 @dataclass
 class Outcome:
     code: int | None  # None: ran into the time limit
@@ -165,7 +170,7 @@ def _text(file: Any) -> str:
 def preload_options(mpi: Mpi) -> list[str]:
     """Nothing: `stretto run` finds the library. MPI_TEST_LIBRARIES names a folder of other builds to test instead."""
     folder = os.environ.get("MPI_TEST_LIBRARIES")
-    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4", "mpich3": "mpich3"}.get(mpi.name, "mpich")
+    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4", "mpich3": "mpich3", "mpich-abi": "abi"}.get(mpi.name, "mpich")
     return ["--library", f"{folder}/libstretto_{abi}.so"] if folder else []
 
 

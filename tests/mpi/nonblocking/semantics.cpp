@@ -1,4 +1,6 @@
 // What MPI allows to do with nonblocking collectives, one by one.
+#include <unistd.h>
+
 #include <cstring>
 
 #include "check.hpp"
@@ -167,6 +169,46 @@ void statuses() {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+// A program may ask for nothing but the state of its requests.
+void asked_about() {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  MPI_Request requests[2];
+  int in = 1, sums[2] = {0, 0}, flag = 0, index, count = 0, indices[2];
+  for (int how = 0; how < 3; ++how) {
+    if (world.rank > 0) usleep(20'000);  // so that it is under way for a while
+    for (int i = 0; i < 2; ++i) MPI_Iallreduce(&in, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+    for (flag = count = 0; how == 0 && !flag;) MPI_Request_get_status_all(2, requests, &flag, MPI_STATUSES_IGNORE);
+    for (; how == 1 && !flag;) MPI_Request_get_status_any(2, requests, &index, &flag, MPI_STATUS_IGNORE);
+    for (; how == 2 && count < 1;) MPI_Request_get_status_some(2, requests, &count, indices, MPI_STATUSES_IGNORE);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    world.check(sums[0] == world.size && sums[1] == world.size, "asked about until they are done");
+  }
+#endif
+}
+
+// MPI_Testall of MPICH 5.0 does not stand an active persistent collective of MPICH's own; MPI_Waitall does.
+void beside_persistent_of_mpi() {
+#if MPI_VERSION >= 4
+  const int all = world.size, around = 1;
+  MPI_Comm ring;
+  MPI_Cart_create(MPI_COMM_WORLD, 1, &all, &around, 0, &ring);
+  int in = world.rank, from[2] = {-1, -1}, sum = 0, one = 1;
+  MPI_Request requests[2];
+  MPI_Neighbor_allgather_init(&in, 1, MPI_INT, from, 1, MPI_INT, ring, MPI_INFO_NULL, &requests[0]);
+  for (int i = 0; i < 3; ++i) {
+    MPI_Start(&requests[0]);
+    if (world.rank == 1) usleep(20'000);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+    const bool good = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS;
+    const int left = (world.rank + all - 1) % all, right = (world.rank + 1) % all;
+    world.check(good && sum == all && from[0] == left && from[1] == right, "beside a persistent collective of MPI's own");
+    sum = 0;
+  }
+  MPI_Request_free(&requests[0]);
+  MPI_Comm_free(&ring);
+#endif
+}
+
 // What is invalid is MPI's to report.
 void errors() {
   MPI_Comm comm;
@@ -195,6 +237,9 @@ void truncation() {
   int kind = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
   world.check(kind == (is_root ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "a message that is too long for a gather");
+  MPI_Igather(give.data(), long_one ? 8 : 4, MPI_CHAR, get.data(), 4, MPI_CHAR, 0, comm, &request);
+  const int of_all = MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
+  world.check(of_all == (is_root ? MPI_ERR_IN_STATUS : MPI_SUCCESS), "the same in Waitall, without statuses");
   MPI_Iallgather(give.data(), 4, MPI_CHAR, get.data(), 4, MPI_CHAR, comm, &request);
   world.check(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS && get.back() == char(world.size - 1), "the next collective");
   MPI_Comm_free(&comm);
@@ -211,6 +256,8 @@ void semantics() {
   many_outstanding();
   user_operation();
   statuses();
+  asked_about();
+  beside_persistent_of_mpi();
   errors();
   truncation();
 }

@@ -116,6 +116,11 @@ void print_functions() {
 #else
 #define ENTRY_SINCE_4_0(name) PRINT(name)
 #endif
+#ifdef WITHOUT_MPI_4_1
+#define ENTRY_SINCE_4_1(name)
+#else
+#define ENTRY_SINCE_4_1(name) PRINT(name)
+#endif
 #ifdef WITHOUT_LARGE_COUNTS
 #define ENTRY_LARGE(name)
 #else

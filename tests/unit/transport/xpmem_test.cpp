@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 namespace stretto::transport {
@@ -104,6 +106,36 @@ TEST_F(XpmemTest, ARefusalLeavesTheOthers) {
   EXPECT_EQ(*attached_, XpmemPeers::capacity);
   EXPECT_EQ(peers.map(0, UINT64_MAX - 50, 100), nullptr) << "round the end of the address space";
   EXPECT_EQ(peers.map(1, apart, 100), nullptr) << "no such member";
+}
+
+// Threads run collectives side by side: what one reads is not detached by another.
+TEST_F(XpmemTest, ThreadsDetachTheirOwn) {
+  XpmemPeers peers(calls_, 1);
+  ASSERT_TRUE(peers.open(0, make_xpmem_segment(calls_)));
+  const uint64_t apart = uint64_t(64) << 20;
+  ASSERT_NE(peers.map(0, apart, 100), nullptr);
+  std::thread([&] {
+    for (uint64_t i = 1; i <= 100; ++i) ASSERT_NE(peers.map(0, apart * i, 100), nullptr);
+  }).join();
+  EXPECT_EQ(*attached_, 1 + XpmemPeers::capacity);
+  const int before = *calls_made_;
+  ASSERT_NE(peers.map(0, apart, 100), nullptr);
+  EXPECT_EQ(*calls_made_, before) << "it has stayed";
+}
+
+TEST_F(XpmemTest, ManyThreadsAreBounded) {
+  XpmemPeers peers(calls_, 1);
+  ASSERT_TRUE(peers.open(0, make_xpmem_segment(calls_)));
+  const uint64_t apart = uint64_t(64) << 20;
+  std::vector<std::thread> threads;
+  std::barrier all_there(40);  // so that none has the identity of one that has ended
+  for (int t = 0; t < 40; ++t)
+    threads.emplace_back([&] {
+      for (uint64_t i = 1; i <= XpmemPeers::capacity; ++i) peers.map(0, apart * i, 100);
+      all_there.arrive_and_wait();
+    });
+  for (std::thread& one : threads) one.join();
+  EXPECT_EQ(*attached_, XpmemPeers::most);
 }
 
 TEST_F(XpmemTest, WhatCannotBeAttachedIsRefused) {
