@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from pathlib import Path
 from stretto.errors import StrettoError
 
 _PREFIX = "stretto-run-"
+_LOCK = "lock"  # held while the job runs
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 _PR_SET_PDEATHSIG = 1
 _SI_KERNEL = 0x80  # the terminal sent it, to the whole foreground group: the launcher has it already
@@ -49,15 +51,21 @@ def record_folder() -> Iterator[Path]:
     _remove_stale(base)
     try:
         folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-{start_time(os.getpid())}-", dir=base))
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StrettoError(f"no folder for the records in {base}: {error.strerror} (set TMPDIR)") from None
     try:
+        with contextlib.suppress(OSError):  # of a file system without locks; then nobody takes the folder for stale
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
 def _remove_stale(base: Path) -> None:
+    """Removes the folders of this user's that nobody holds. A process number alone does not tell: it may be of another host, or
+    of another PID namespace."""
     for folder in base.glob(f"{_PREFIX}*"):
         pid, _, rest = folder.name.removeprefix(_PREFIX).partition("-")
         start = rest.partition("-")[0]
@@ -65,8 +73,22 @@ def _remove_stale(base: Path) -> None:
             mine = folder.lstat().st_uid == os.geteuid() and not folder.is_symlink()
         except OSError:
             continue
-        if mine and pid.isdigit() and start_time(int(pid)) != start:
+        if mine and pid.isdigit() and start_time(int(pid)) != start and _nobody_holds(folder):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _nobody_holds(folder: Path) -> bool:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return True
 
 
 def run(program: Path, command: Sequence[str], env: Mapping[str, str]) -> Outcome:

@@ -85,3 +85,13 @@ def test_folders_of_killed_commands_are_removed_and_those_of_others_kept(tmp_pat
         assert not stale.exists()
         with job.record_folder():
             assert own.exists(), "its command still runs"
+
+
+def test_a_folder_of_another_pid_namespace_is_kept_while_it_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with job.record_folder() as own:
+        seen_elsewhere = own.rename(own.with_name("stretto-run-4000001-17-abc"))  # no such process here
+        with job.record_folder():
+            assert seen_elsewhere.exists()
+    with job.record_folder():
+        assert not seen_elsewhere.exists(), "nobody holds it any more"
