@@ -142,6 +142,8 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
     ranks = sorted((r for r in all_records if r.world_rank >= 0), key=lambda r: (r.world_rank, r.pid))
     summary = Summary(processes=len(all_records), problems=list(problems))
     summary.refusals = list(dict.fromkeys(r.verdict for r in all_records if r.world_rank < 0 and r.verdict))
+    if any("MPI_Session_init" in r.functions for r in all_records if r.world_rank < 0):
+        summary.refusals.append("the program uses MPI sessions without MPI_Init, and its calls are left to MPI")
     # Clocks of one machine tick alike: a rank killed before its second clock reading borrows the others' rate.
     rates = [rate for rate in (r.seconds_per_tick() for r in all_records) if rate > 0]
     common_rate = median(rates) if rates else 0.0

@@ -85,6 +85,10 @@ def test_no_mpi_call() -> None:
     shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"other MPI")
     (line,) = report.warnings(analysis.summarise(records(shell)), 0)
     assert "in 1 processes: other MPI" in line
+    counted = [Block(functions={0: (1, 400, 0)})]
+    sessions = example(rank=-1, size=0, stage=0, blocks=counted, functions=("MPI_Session_init",), verdict=b"")
+    (line,) = report.warnings(analysis.summarise(records(sessions)), 0)
+    assert "the program uses MPI sessions without MPI_Init" in line
 
 
 def test_unreadable_records_are_reported_and_the_others_used(tmp_path: Path) -> None:
