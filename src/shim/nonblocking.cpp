@@ -228,7 +228,7 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
     log_once(Level::error, "MPI gives no request for a nonblocking collective");
     predefined("MPI_REQUEST_NULL", request);
     started->gone = true;
-    release(started);
+    started->users.store(1, std::memory_order_relaxed);
   }
   return carry_on(started);
 }

@@ -73,8 +73,8 @@ inline constexpr bool tests_requests(uint32_t index) {
 
 // The C functions that tell which of their requests have failed in statuses, of which there may be none.
 inline constexpr bool completes_several(const Completion& c) {
-  return c.in_c && (c.index == number::Waitall || c.index == number::Testall || c.index == number::Waitsome ||
-                    c.index == number::Testsome);
+  return c.in_c &&
+         (c.index == number::Waitall || c.index == number::Testall || c.index == number::Waitsome || c.index == number::Testsome);
 }
 
 // Calls it while something is outstanding: what would wait tests. Returns MPI's code, or that of a collective that failed.

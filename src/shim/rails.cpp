@@ -250,8 +250,8 @@ class Rail final : public collective::Links {
     return MPI_SUCCESS;
   }
 
-  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks, as what it waits for may need the CPU, but
-  // not while others may wait for their one-sided calls to be served here.
+  // Until test(&flag) says that it is done. Who waits for long sleeps between its looks, as what it waits for may need the CPU,
+  // but not while others may wait for their one-sided calls to be served here.
   template <class Test>
   Status look_until(Test test) {
     struct Asked {

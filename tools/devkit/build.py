@@ -1,4 +1,5 @@
-"""`./dev build [PRESET]`: configure, compile (but for release also the tests), and for release put the preload libraries beside the Python package."""
+"""`./dev build [PRESET]`: configure, compile (but for release also the tests), and for release put the preload libraries beside
+the Python package."""
 
 from __future__ import annotations
 

@@ -74,8 +74,8 @@ struct Handover::Note {
   uint64_t label;            // with the bytes of the piece, or of the room for it
   transport::Window window;  // 0: cannot be reached; of no meaning where the piece stands here
   transport::Reach reach;    // likewise
-  uint32_t how;        // of the giver's
-  uint64_t posted_ns;  // of the taker's
+  uint32_t how;              // of the giver's
+  uint64_t posted_ns;        // of the taker's
   union {
     char along[most_along];  // of the giver's: the piece, where it stands here
     uint64_t lines[most_along / sizeof(uint64_t)];

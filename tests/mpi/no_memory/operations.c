@@ -1,4 +1,4 @@
-/* The first memory that MPI_Iallreduce asks for is refused on the last rank: Stretto must not leave the call to MPI there alone. */
+/* The first memory that MPI_Iallreduce asks for is refused on the last rank, which Stretto must not leave to MPI alone. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
