@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ import emulated
 
 CPUS = 2  # of a node, as Slurm counts them; more than the machine has are refused by task/affinity
 _SECONDS = 20.0  # for the daemons to answer
+_SECONDS_TO_END = 10.0
 _TOOLS = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "srun": "slurm-client"}
 
 _CONFIGURATION = """
@@ -109,10 +111,20 @@ class Cluster:
         return "\n".join(texts)
 
     def stop(self) -> None:
+        """Returns when the daemons are gone: at their end they save what they know into the folder."""
+        pids = []
         for pid_file in self.folder.glob("*.pid"):
-            with contextlib.suppress(ValueError, ProcessLookupError):
+            with contextlib.suppress(ValueError, OSError):
                 if not pid_file.name.startswith("slurmd"):  # numbers of the nodes' own, who die with them
-                    os.kill(int(pid_file.read_text()), 15)
+                    pids.append(int(pid_file.read_text()))
+        deadline = time.monotonic() + _SECONDS_TO_END
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+                while time.monotonic() < deadline:
+                    os.kill(pid, 0)
+                    time.sleep(0.02)
+                os.kill(pid, signal.SIGKILL)
 
 
 _MUNGE = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
