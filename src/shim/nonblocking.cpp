@@ -252,10 +252,9 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
 }
 
 MPI_Status* statuses_of(const Completion& c, int* count) {
+  if (!completes_several(c)) return nullptr;
   const bool some = c.index == number::Waitsome || c.index == number::Testsome;
-  const bool all = c.index == number::Waitall || c.index == number::Testall;
-  if (!c.in_c || (!some && !all)) return nullptr;
-  *count = all ? int(c.words[0]) : *reinterpret_cast<const int*>(c.words[2]);
+  *count = !some ? int(c.words[0]) : *reinterpret_cast<const int*>(c.words[2]);
   auto* statuses = reinterpret_cast<MPI_Status*>(c.words[some ? 4 : c.index == number::Waitall ? 2 : 3]);
   return statuses == MPI_STATUSES_IGNORE ? nullptr : statuses;
 }

@@ -362,7 +362,7 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sizes", "count"), [("8", 1), ("8,1K,1M", 3), ("8:16M:2", 22), ("8:1M:4", 9), ("8:100:8", 2), ("8:4:2", 0)]
 )
-def test_sizes_are_counted_as_the_program_counts_them(sizes: str, count: int) -> None:
+def test_sizes_are_counted(sizes: str, count: int) -> None:
     assert bench_cli._size_count(sizes) == count
 
 
