@@ -40,6 +40,7 @@ _SETTINGS = {
     "smpi/bw-factor": "0:1",
     "smpi/lat-factor": "0:1",
     "smpi/test": "1e-6",
+    "smpi/iprobe": "1e-6",
     "smpi/grow-injected-times": "no",
     "smpi/os": f"0:{SPEEDS.message}:0",
     "smpi/or": f"0:{SPEEDS.message}:0",

@@ -75,7 +75,13 @@ class Parts {
 }  // namespace
 
 size_t slice_most(const Cluster& cluster) {
-  return cluster.place.nodes == 2 ? cluster.block_most() : Cluster::slice_bytes;
+  return cluster.place.nodes == 2 ? cluster.block_most()
+                                  : std::min(Cluster::slice_bytes, size_t(cluster.place.nodes) * Links::sent_unasked);
+}
+
+size_t streamed_slice(const Cluster& cluster) {
+  constexpr size_t most = size_t(256) << 10;
+  return std::min(most, size_t(cluster.place.nodes) * Links::sent_unasked);
 }
 
 bool mpi_can(const Request& request) {

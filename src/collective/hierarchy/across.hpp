@@ -18,8 +18,8 @@ bool mpi_can(const Request& request);
 Status allreduce_across(Cluster& cluster, const Request& request, char* vector, size_t n);
 
 // The same in three steps for slices on their way together, one in each slot of the links: to be called in this order for each
-// slice, while other slices are at other steps. At most streamed_slice bytes, or one element.
-inline constexpr size_t streamed_slice = size_t(256) << 10;
+// slice, while other slices are at other steps. At most streamed_slice() bytes, or one element.
+size_t streamed_slice(const Cluster& cluster);
 Status start_across(Cluster& cluster, const Request& request, char* vector, size_t n, int slot);
 Status turn_across(Cluster& cluster, const Request& request, char* vector, size_t n, int slot);
 Status finish_across(Cluster& cluster, int slot);

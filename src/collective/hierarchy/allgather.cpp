@@ -12,7 +12,7 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t largest_slice = size_t(256) << 10;  // of a block
+constexpr size_t largest_slice = Links::sent_unasked;  // of a block
 
 class ClusterAllgather {
  public:

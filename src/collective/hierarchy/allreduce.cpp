@@ -134,7 +134,7 @@ Status allreduce_leaders(Cluster& cluster, const Request& request) {
 }
 
 Status allreduce_streamed(Cluster& cluster, const Request& request) {
-  Plan plan = shared_by_leaders(cluster, request, streamed_slice);
+  Plan plan = shared_by_leaders(cluster, request, streamed_slice(cluster));
   plan.between = Plan::streamed;
   plan.ahead = Links::slots - 1;
   return ClusterAllreduce(cluster, request, plan).run();
@@ -142,7 +142,7 @@ Status allreduce_streamed(Cluster& cluster, const Request& request) {
 
 Status allreduce_pipelined(Cluster& cluster, const Request& request) {
   if (!mpi_can(request)) return allreduce_streamed(cluster, request);
-  Plan plan = shared_by_leaders(cluster, request, streamed_slice);
+  Plan plan = shared_by_leaders(cluster, request, streamed_slice(cluster));
   plan.between = Plan::by_mpi;
   plan.ahead = 2;
   return ClusterAllreduce(cluster, request, plan).run();

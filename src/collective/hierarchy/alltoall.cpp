@@ -2,7 +2,7 @@
 //   leaders   rank l of each node carries what its node gives to the ranks number l of the other nodes: first the ranks of a node
 //             hand one another what each is to carry, then the rails exchange it, one message per node. The ranks beyond the
 //             rails of a node that has more of them are served by the rails in turn, which hand on what came for them
-//   messages  a message for each pair of ranks on different nodes, copied nowhere but in place; for varying sizes too
+// By messages of pairs: alltoall_messages.cpp.
 #include <string.h>
 
 #include "collective/hierarchy/pieces.hpp"
@@ -26,26 +26,12 @@ class ClusterAlltoall {
   Status run() {
     if (block_ == 0) return Status::good();
     const size_t width = share_of_room(room_of_stage, most_, block_);
-    STRETTO_TRY(serve_own_node());
+    STRETTO_TRY(alltoall_in_node(cluster_, request_));
     for (size_t at = 0; at < block_; at += width) {
       range_ = {at, std::min(at + width, block_)};
       STRETTO_TRY(collect());
       if (carries(place_.local)) STRETTO_TRY(exchange());
       STRETTO_TRY(place_.local_size > place_.rails ? hand_on() : keep());
-    }
-    return Status::good();
-  }
-
-  // The messages of a pair are cut as both of its ranks know by themselves; others may have more.
-  Status run_by_messages() {
-    const size_t width = std::max<size_t>(Cluster::room_bytes / size_t(place_.size), 1);
-    size_t longest = 0;
-    for (int r = 0; r < place_.size; ++r)
-      if (is_elsewhere(r)) longest = std::max({longest, request_.gives[r].bytes, request_.gets[r].bytes});
-    STRETTO_TRY(serve_own_node());
-    for (size_t at = 0; at < longest; at += width) {
-      range_ = {at, at + width};
-      STRETTO_TRY(swap_messages());
     }
     return Status::good();
   }
@@ -65,19 +51,8 @@ class ClusterAlltoall {
     return ranks;
   }
 
-  bool is_elsewhere(int rank) const { return place_.node_of[rank] != place_.node; }
-  bool in_place(int rank) const { return request_.gives[rank].data == request_.gets[rank].data; }
   const char* given(int rank) const { return static_cast<char*>(request_.gives[rank].data) + range_.begin; }
   char* got(int rank) const { return static_cast<char*>(request_.gets[rank].data) + range_.begin; }
-
-  Status serve_own_node() {
-    Piece gives[max_team], gets[max_team];
-    for (int l = 0; l < place_.local_size; ++l) {
-      gives[l] = request_.gives[place_.rank_at(place_.node, l)];
-      gets[l] = request_.gets[place_.rank_at(place_.node, l)];
-    }
-    return cluster_.ship_in_node(request_.kind, 0, block_ * size_t(place_.local_size), gives, gets);
-  }
 
   // Room 1 of a carrier: what each rank of its node gives, node by node, to the ranks that it serves.
   Status collect() {
@@ -151,23 +126,6 @@ class ClusterAlltoall {
     return Status::good();
   }
 
-  // In place, what is sent must be out of the way of what is received.
-  Status swap_messages() {
-    const size_t share = range_.size();
-    for (int r = 0; r < place_.size; ++r) {
-      const Piece piece = cut(request_.gives[r], range_);
-      if (is_elsewhere(r) && in_place(r) && piece.bytes > 0) memcpy(cluster_.room() + size_t(r) * share, piece.data, piece.bytes);
-    }
-    for (int i = 1; i < place_.size; ++i) {
-      const int from = (place_.rank + place_.size - i) % place_.size, to = (place_.rank + i) % place_.size;
-      const Piece gets = cut(request_.gets[from], range_), gives = cut(request_.gives[to], range_);
-      const void* data = in_place(to) ? cluster_.room() + size_t(to) * share : gives.data;
-      if (is_elsewhere(from) && gets.bytes > 0) STRETTO_TRY(cluster_.links->receive(from, gets.data, gets.bytes));
-      if (is_elsewhere(to) && gives.bytes > 0) STRETTO_TRY(cluster_.links->send(to, data, gives.bytes));
-    }
-    return cluster_.links->finish_messages();
-  }
-
   Cluster& cluster_;
   const Placement& place_;
   const Request& request_;
@@ -180,11 +138,7 @@ class ClusterAlltoall {
 
 Status alltoall_leaders(Cluster& cluster, const Request& request) {
   ClusterAlltoall alltoall(cluster, request);
-  return alltoall.has_room() ? alltoall.run() : alltoall.run_by_messages();
-}
-
-Status alltoall_messages(Cluster& cluster, const Request& request) {
-  return ClusterAlltoall(cluster, request).run_by_messages();
+  return alltoall.has_room() ? alltoall.run() : alltoall_messages(cluster, request);
 }
 
 }  // namespace stretto::collective

@@ -12,7 +12,7 @@ namespace stretto::collective {
 // Bytes of a slice: few slices cost little by themselves, small ones fill the chain sooner; the sum is least at a root of both.
 inline size_t chain_slice(size_t bytes, int nodes) {
   constexpr double worth = 16 << 10;  // bytes that a link carries in the time that a slice costs by itself
-  constexpr size_t least = size_t(16) << 10, most = size_t(256) << 10;
+  constexpr size_t least = size_t(16) << 10, most = Links::sent_unasked;
   const double best = std::sqrt(double(bytes) * worth / double(std::max(nodes - 1, 1)));
   return std::clamp(size_t(best) / cache_line * cache_line, least, most);
 }

@@ -23,6 +23,11 @@ class Links {
   static constexpr int slots = 4;
   virtual ~Links() = default;
 
+  // Bytes of a message that an MPI over TCP sends without asking its receiver first (Open MPI: 64 KiB with its header; of one
+  // that is a little longer all but the end). The answer to such a question waits behind whatever the receiver's node is sending:
+  // where all nodes send at once, longer messages take up to three times as long.
+  static constexpr size_t sent_unasked = size_t(60) << 10;
+
   // Between begin_started() and end_started() the stages are those of a nonblocking collective: each is started by a nonblocking
   // call of MPI, and `suspension` returns when it is done; null: the thread waits. On all ranks of the rail alike.
   void begin_started(Suspension* suspension) {

@@ -19,6 +19,18 @@ inline size_t share_of_room(size_t room, size_t pieces, size_t most) {
   return bytes > cache_line ? bytes / cache_line * cache_line : bytes;
 }
 
+// What the ranks of this node give one another in an alltoall, of whatever kind, of all.
+inline Status alltoall_in_node(Cluster& cluster, const Request& request) {
+  const Placement& place = cluster.place;
+  Piece gives[max_team], gets[max_team];
+  for (int l = 0; l < place.local_size; ++l) {
+    gives[l] = request.gives[place.rank_at(place.node, l)];
+    gets[l] = request.gets[place.rank_at(place.node, l)];
+  }
+  const size_t block = request.bytes() / size_t(place.size);
+  return cluster.ship_in_node(request.kind, 0, block * size_t(place.local_size), gives, gets);
+}
+
 // A message that the node's carrier gets piece by piece, given to its node from piece *given on: the first time all that has
 // arrived, which the carrier alone knows, then one piece. `data` is where it is on each rank.
 struct Pieces {

@@ -19,7 +19,9 @@ class ClusterScatterReduce {
         request_(request),
         element_(request.element),
         deepest_(cluster.place.depth()),
-        width_(std::max<size_t>(Cluster::room_bytes / scattered_blocks(cluster.place) / element_, 1)) {
+        width_(std::max<size_t>(
+            std::min(Cluster::room_bytes / scattered_blocks(cluster.place), Links::sent_unasked / size_t(deepest_)) / element_,
+            1)) {
     for (int r = 0; r < place_.size; ++r) longest_ = std::max(longest_, request.gives[r].bytes / element_);
   }
 

@@ -45,6 +45,14 @@ TEST_P(EveryClusterShipment, CutsLargeMessages) {
   }
 }
 
+// More than what is under way to and from a rank at a time.
+TEST_P(EveryClusterShipment, ReachesManyRanks) {
+  std::vector<int> placement;
+  for (int r = 0; r < 44; ++r) placement.push_back(r < 5 ? 0 : r % 11);
+  ClusterOfThreads ranks(placement);
+  for (size_t most : {100, 3000}) run_random(ranks, most);
+}
+
 std::vector<int> rows() {
   std::vector<int> found;
   for (int i = 0; i < cluster_algorithm_count; ++i)

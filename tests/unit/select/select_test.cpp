@@ -263,6 +263,16 @@ TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
   EXPECT_EQ(ask(64, 16, 8), "mpi");
 }
 
+// Where MPI libraries ask before they send.
+TEST(Rules, LargeBlocksGoInPieces) {
+  auto ask = [](uint64_t bytes, int ranks) { return row_over(4, Kind::alltoall, bytes, ranks); };
+  EXPECT_EQ(ask(1 << 20, 8), "messages");
+  EXPECT_EQ(ask(1 << 18, 8), "mpi");
+  EXPECT_EQ(ask(1 << 20, 32), "mpi");
+  EXPECT_EQ(ask(1 << 22, 32), "messages");
+  EXPECT_EQ(ask(1 << 24, 256), "mpi");
+}
+
 // So that a large vector leaves each node once.
 TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
   auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
@@ -276,7 +286,9 @@ TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
   EXPECT_EQ(ask(Kind::bcast, 1 << 16, 32), "leader");
   EXPECT_EQ(ask(Kind::bcast, 1 << 18, 32), "chain");
   EXPECT_EQ(ask(Kind::bcast, 1 << 20, 500), "pipelined");
-  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 4), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 17, 4), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 4), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 8), "rsa");
   EXPECT_EQ(ask(Kind::reduce, 1 << 20, 4), "chain");
   EXPECT_EQ(ask(Kind::reduce, 1 << 20, 2), "pipelined");
   EXPECT_EQ(ask(Kind::reduce, 1 << 20, 128), "chain");
@@ -296,7 +308,8 @@ TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
   }
   EXPECT_EQ(ask(Kind::allreduce, 16384, 32), "leader");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 64), "leader");
-  EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "streamed");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 2), "streamed");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 24, 8), "streamed");
   for (uint64_t bytes : {1 << 20, 1 << 24})
