@@ -1,7 +1,7 @@
 /* Collectives over nodes, Stretto (MPI_X) against the MPI library below it (PMPI_X) in the same process, in turn.
  *
  * nodes_bench REPEATS SPREAD ARRIVAL... OPERATION... BYTES...   Rank 0 prints a line per operation, size, arrival and side:
- *   operation bytes arrival side least-us median-us most-bytes-out
+ *   operation bytes arrival side median-us most-bytes-out
  * Times are from the last arrival to the last exit, by the clock that all emulated nodes share. most-bytes-out: what left the
  * node that sent most, per call, by its interface's counter.
  * ARRIVAL: balanced; random, each rank late by a time drawn from 0 to SPREAD alpha (Alizadeh et al. 2022, 6.1); or node-late, all
@@ -183,8 +183,7 @@ static void measure(const char* operation, size_t bytes, const char* arrival, in
     double out_bytes = apart ? 0 : traffic(operation, side, count);
     qsort(times[side], (size_t)repeats, sizeof(double), by_value);
     if (rank == 0)
-      printf("%s %zu %s %s %.1f %.1f %.0f\n", operation, bytes, arrival, sides[side], times[side][0], times[side][repeats / 2],
-             out_bytes);
+      printf("%s %zu %s %s %.1f %.0f\n", operation, bytes, arrival, sides[side], times[side][repeats / 2], out_bytes);
   }
   if (rank == 0) fflush(stdout);
 }
