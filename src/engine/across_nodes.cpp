@@ -75,6 +75,7 @@ Outcome Communicator::choose_across(const Request& request) {
   if (last.bytes != request.bytes()) {
     select::Facts facts{request.kind, request.bytes(), size_, across_->crowded, policy_->travel};
     facts.nodes = place.nodes;
+    facts.per_node = place.largest;
     facts.library = policy_->library;
     last = {request.bytes(), select::choose(*policy_->rules, facts), {}};
   }

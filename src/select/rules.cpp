@@ -93,6 +93,7 @@ bool parse_condition(string_view word, Rule* rule) {
   if (key == "ranks") return parse_interval(value, &rule->ranks);
   if (key == "domains") return parse_interval(value, &rule->domains);
   if (key == "nodes") return parse_interval(value, &rule->nodes);
+  if (key == "per_node") return parse_interval(value, &rule->per_node);
   if (key == "library") return parse_library(value, rule);
   if (key == "cpu") return parse_cpu(value, rule);
   if (key == "fresh") return rule->fresh = value == "yes";
@@ -109,6 +110,7 @@ bool parse_line(string_view word, string_view line, Rule* rule) {
   for (string_view next = next_word(line); !next.empty(); word = next, next = next_word(line))
     if (!parse_condition(word, rule)) return false;
   if ((rule->cpu >= 0 || rule->fresh) && rule->nodes.to > 1) return false;
+  if (rule->per_node.to < UINT64_MAX && rule->nodes.from < 2) return false;
   return parse_algorithm(word, rule);
 }
 

@@ -18,6 +18,7 @@
 // library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as its own project makes it). cpu: amd, intel or
 // other, who made the CPU; only of rules for one node, as nodes may differ. domains: FROM..TO, over how many domains
 // (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one.
+// per_node: FROM..TO, ranks on the node that has most of them; only of rules for several nodes.
 // algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
@@ -49,7 +50,7 @@ struct Interval {
 
 struct Rule {
   collective::Kind kind = collective::Kind::barrier;
-  Interval bytes, ranks, domains;
+  Interval bytes, ranks, domains, per_node;
   Interval nodes{1, 1};
   int8_t crowded = -1;  // -1: either
   int8_t arena = -1;    // -1: either

@@ -18,6 +18,7 @@ struct Facts {
   bool arena = false;  // every rank of the node has mapped the arenas of all
   int domains = 1;     // over which its ranks are spread
   int nodes = 1;       // that the communicator spans
+  int per_node = 0;    // ranks on the node that has most of them, where it spans several
   Library library = Library::other;
   Cpu cpu = Cpu::other;
   bool fresh = false;  // of the communicator's first calls: only what rules say of those

@@ -136,7 +136,6 @@ Communicator* make_across_nodes(MPI_Comm comm, int size, int rank) {
   MPI_Datatype type = named<MPI_Datatype>("MPI_INT");
   if (mpi().Allgather(&own, 1, type, numbers.get(), 1, type, comm) != MPI_SUCCESS) return declining(Reason::invalid_arguments);
   bool found = span.place.find(numbers.get(), size, rank) && find_members(comm, span.place, &numbers[n]);
-  if (found && span.place.largest == 1) return declining(Reason::mpi_preferred);  // nothing to do inside nodes
   if (!all_have_room(comm, found, span.place)) return declining(Reason::no_shared_memory);
   span.members = &numbers[n];
   Making making{comm, &span.place, offsets.get()};

@@ -249,6 +249,7 @@ TEST(Rules, DefaultsCoverNodes) {
 std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks) {
   Facts facts{kind, bytes, ranks, false, Travel::by_rules};
   facts.nodes = nodes;
+  facts.per_node = (ranks + nodes - 1) / nodes;
   const int row = choose(rules_of(default_rules()), facts).algorithm;
   return row < 0 ? "mpi" : collective::name_of_row(row);
 }
@@ -261,6 +262,21 @@ TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
   EXPECT_EQ(ask(8192, 16, 4), "mpi");
   EXPECT_EQ(ask(64, 8, 4), "mpi");
   EXPECT_EQ(ask(64, 16, 8), "mpi");
+}
+
+TEST(Rules, OneRankOnEachNodeTakesOverWhatIsLarge) {
+  for (Kind kind : {Kind::bcast, Kind::reduce, Kind::allreduce, Kind::allgather, Kind::reduce_scatter_block, Kind::alltoall}) {
+    EXPECT_EQ(row_over(4, kind, 8192, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
+  }
+  for (Kind kind : {Kind::barrier, Kind::gather, Kind::scatter, Kind::scan}) {
+    EXPECT_EQ(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
+  }
+  Rules rules;
+  constexpr std::string_view within = "allreduce per_node=1 flat\n";
+  EXPECT_FALSE(parse_rules(within.data(), within.size(), &rules).ok()) << "within one node it says nothing";
 }
 
 // Where MPI libraries ask before they send.
