@@ -10,9 +10,9 @@ using collective::Direct;
 bool holds(const Rule& rule, const Facts& facts) {
   return rule.kind == facts.kind && rule.fresh == facts.fresh && rule.bytes.has(facts.bytes) &&
          rule.ranks.has(uint64_t(facts.ranks)) && rule.nodes.has(uint64_t(facts.nodes)) &&
-         rule.per_node.has(uint64_t(facts.per_node)) && rule.domains.has(uint64_t(facts.domains)) && (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) &&
-         (rule.arena < 0 || bool(rule.arena) == facts.arena) && (rule.library < 0 || Library(rule.library) == facts.library) &&
-         (rule.cpu < 0 || Cpu(rule.cpu) == facts.cpu);
+         rule.per_node.has(uint64_t(facts.per_node)) && rule.domains.has(uint64_t(facts.domains)) &&
+         (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena) &&
+         (rule.library < 0 || Library(rule.library) == facts.library) && (rule.cpu < 0 || Cpu(rule.cpu) == facts.cpu);
 }
 
 // The last algorithm of the kind that is as direct and needs staging, i.e. that carries large messages.
