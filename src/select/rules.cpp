@@ -110,7 +110,7 @@ bool parse_line(string_view word, string_view line, Rule* rule) {
   for (string_view next = next_word(line); !next.empty(); word = next, next = next_word(line))
     if (!parse_condition(word, rule)) return false;
   if ((rule->cpu >= 0 || rule->fresh) && rule->nodes.to > 1) return false;
-  if (rule->per_node.to < UINT64_MAX && rule->nodes.from < 2) return false;
+  if ((rule->per_node.from > 0 || rule->per_node.to < UINT64_MAX) && rule->nodes.from < 2) return false;
   return parse_algorithm(word, rule);
 }
 

@@ -12,8 +12,6 @@
 namespace stretto::collective {
 namespace {
 
-constexpr size_t largest_slice = Links::sent_unasked;  // of a block
-
 class ClusterAllgather {
  public:
   ClusterAllgather(Cluster& cluster, const Request& request)
@@ -114,7 +112,8 @@ class ByRails : ClusterAllgather {
 
   Status run() {
     constexpr uint32_t ahead = Links::slots - 1;
-    cut_into(std::min(share_of_room(room_of_slot, carried_blocks(), longest_), largest_slice));
+    cut_into(std::min(share_of_room(room_of_slot, carried_blocks(), longest_),
+                      share_of_room(Links::sent_unasked, size_t(deepest_), longest_)));
     for (uint32_t i = 0; i < count_ + ahead; ++i) {
       if (i < count_) STRETTO_TRY(begin(i));
       if (i >= ahead && i - ahead < count_) STRETTO_TRY(give_out(i - ahead));

@@ -32,7 +32,10 @@ class Parts {
     const int owners = nodes - answer.count();
     const size_t grain = line_grain(request.element);
     const size_t longest = (request.count + size_t(owners) - 1) / size_t(owners) + grain;
-    slice_ = std::max({Links::sent_unasked / request.element, longest / most_slices + 1, size_t(1)});
+    const size_t part = longest * request.element;
+    slice_ =
+        part <= most_slices / 2 * Links::sent_unasked ? Links::sent_unasked : std::clamp<size_t>(part / 32, 256 << 10, 1 << 20);
+    slice_ = std::max({slice_ / request.element, longest / most_slices + 1, size_t(1)});
     for (int n = 0, owner = 0; n < nodes; ++n)
       range_[n] = answer.is_late(n) ? Range{} : part_of({0, request.count}, owner++, owners, grain);
     together_ = uint32_t(std::max<size_t>(given_out_together / (slice_ * request.element), 1));

@@ -91,7 +91,7 @@ class Rooted {
   size_t total_ = 0;
 
  private:
-  static constexpr size_t largest_packed = size_t(64) << 10;
+  static constexpr size_t largest_packed = Links::sent_unasked;
 
   Status tell_sizes() {
     uint64_t own = block_;

@@ -275,8 +275,8 @@ TEST(Rules, OneRankOnEachNodeTakesOverWhatIsLarge) {
     EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
   }
   Rules rules;
-  constexpr std::string_view within = "allreduce per_node=1 flat\n";
-  EXPECT_FALSE(parse_rules(within.data(), within.size(), &rules).ok()) << "within one node it says nothing";
+  for (std::string_view within : {"allreduce per_node=1 flat\n", "allreduce per_node=2.. flat\n"})
+    EXPECT_FALSE(parse_rules(within.data(), within.size(), &rules).ok()) << "within one node it says nothing";
 }
 
 // Where MPI libraries ask before they send.
