@@ -9,6 +9,11 @@ namespace {
 
 constexpr size_t sent_whole = 4096;  // bytes up to which one step is worth more than few bytes
 
+// Bytes of a slice of which each node's part is sent unasked.
+size_t slice_unasked(const Cluster& cluster) {
+  return size_t(cluster.place.nodes) * Links::sent_unasked;
+}
+
 bool whole_pays(const Cluster& cluster, size_t bytes) {
   return cluster.place.nodes == 2 || (bytes <= sent_whole && bytes <= cluster.block_most());
 }
@@ -75,13 +80,11 @@ class Parts {
 }  // namespace
 
 size_t slice_most(const Cluster& cluster) {
-  return cluster.place.nodes == 2 ? cluster.block_most()
-                                  : std::min(Cluster::slice_bytes, size_t(cluster.place.nodes) * Links::sent_unasked);
+  return cluster.place.nodes == 2 ? cluster.block_most() : std::min(Cluster::slice_bytes, slice_unasked(cluster));
 }
 
 size_t streamed_slice(const Cluster& cluster) {
-  constexpr size_t most = size_t(256) << 10;
-  return std::min(most, size_t(cluster.place.nodes) * Links::sent_unasked);
+  return std::min(size_t(256) << 10, slice_unasked(cluster));
 }
 
 bool mpi_can(const Request& request) {

@@ -16,8 +16,8 @@ namespace {
 constexpr int most_lanes = 32;
 constexpr int shared_up_to = 8;  // lanes, where there are fewer peers: of each pair up to
 constexpr int most_shares = 4;
-constexpr size_t piece = Links::sent_unasked;
-static_assert(most_lanes * piece <= Cluster::room_bytes);
+constexpr size_t width = Links::sent_unasked;  // of a piece
+static_assert(most_lanes * width <= Cluster::room_bytes);
 
 class ByMessages {
  public:
@@ -54,7 +54,7 @@ class ByMessages {
   Status go_on(int number) {
     Lane& lane = lanes_[number];
     while (lane.peer != nobody || take_peer(lane)) {
-      const Range range = {lane.next * piece, (lane.next + 1) * piece};
+      const Range range = {lane.next * width, (lane.next + 1) * width};
       const Piece gives = cut(request_.gives[lane.peer], range), gets = cut(request_.gets[lane.peer], range);
       if (gives.bytes + gets.bytes > 0) return swap(number, gives, gets);
       lane.peer = nobody;
@@ -79,15 +79,12 @@ class ByMessages {
     Lane& lane = lanes_[number];
     const void* data = gives.data;
     if (gives.data == gets.data && gives.bytes > 0)
-      data = memcpy(cluster_.room() + size_t(number) * piece, gives.data, gives.bytes);
-    if (gets.bytes > 0)
-      STRETTO_TRY(counted(lane, cluster_.links->post_receive(lane.peer, gets.data, gets.bytes, lane.share, number)));
-    if (gives.bytes > 0) STRETTO_TRY(counted(lane, cluster_.links->post_send(lane.peer, data, gives.bytes, lane.share, number)));
-    return Status::good();
-  }
-  Status counted(Lane& lane, const Status& posted) {
-    if (posted.ok()) ++lane.under_way, ++under_way_;
-    return posted;
+      data = memcpy(cluster_.room() + size_t(number) * width, gives.data, gives.bytes);
+    lane.under_way = (gets.bytes > 0) + (gives.bytes > 0);
+    under_way_ += lane.under_way;
+    if (gets.bytes > 0) STRETTO_TRY(cluster_.links->post_receive(lane.peer, gets.data, gets.bytes, lane.share, uint32_t(number)));
+    return gives.bytes > 0 ? cluster_.links->post_send(lane.peer, data, gives.bytes, lane.share, uint32_t(number))
+                           : Status::good();
   }
 
   Cluster& cluster_;

@@ -1,0 +1,121 @@
+// Rules for communicators that span nodes, and what the built-in ones choose there.
+#include "rules_of.hpp"
+
+namespace stretto::select {
+namespace {
+
+using collective::Kind;
+
+TEST(Rules, NodesAreACondition) {
+  Rules rules =
+      rules_of("allreduce nodes=3.. bytes=..4K leader\nallreduce slices\nallreduce nodes=2 rsa\nallreduce nodes=1.. mpi");
+  auto ask = [&](uint64_t bytes, int nodes) {
+    Facts facts{Kind::allreduce, bytes, 8, false, Travel::direct};
+    facts.nodes = nodes;
+    Selection s = choose(rules, facts);
+    return std::string(s.algorithm < 0 ? "mpi" : collective::name_of_row(s.algorithm));
+  };
+  EXPECT_EQ(ask(64, 1), "direct") << "rules without nodes= are for one";
+  EXPECT_EQ(ask(64, 2), "rsa");
+  EXPECT_EQ(ask(64, 3), "leader");
+  EXPECT_EQ(ask(8192, 3), "mpi");
+}
+
+TEST(Rules, DefaultsCoverNodes) {
+  Rules rules = rules_of(default_rules());
+  for (Kind kind : {Kind::barrier, Kind::bcast, Kind::reduce, Kind::allreduce, Kind::scan, Kind::exscan}) {
+    Facts facts{kind, 8, 4, false, Travel::by_rules};
+    facts.nodes = 2;
+    EXPECT_TRUE(collective::spans_nodes(choose(rules, facts).algorithm)) << name(kind);
+  }
+}
+
+// What the built-in rules choose between nodes.
+std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks) {
+  Facts facts{kind, bytes, ranks, false, Travel::by_rules};
+  facts.nodes = nodes;
+  facts.per_node = (ranks + nodes - 1) / nodes;
+  const int row = choose(rules_of(default_rules()), facts).algorithm;
+  return row < 0 ? "mpi" : collective::name_of_row(row);
+}
+
+// Where MPI libraries send each block several times.
+TEST(Rules, SmallBlocksOfManyRanksAreCarriedTogether) {
+  auto ask = [](uint64_t bytes, int ranks, int nodes) { return row_over(nodes, Kind::alltoall, bytes, ranks); };
+  EXPECT_EQ(ask(4096, 16, 4), "leaders");
+  EXPECT_EQ(ask(6144, 24, 2), "leaders");
+  EXPECT_EQ(ask(8192, 16, 4), "mpi");
+  EXPECT_EQ(ask(64, 8, 4), "mpi");
+  EXPECT_EQ(ask(64, 16, 8), "mpi");
+}
+
+TEST(Rules, OneRankOnEachNodeTakesOverWhatIsLarge) {
+  for (Kind kind : {Kind::bcast, Kind::reduce, Kind::allreduce, Kind::allgather, Kind::reduce_scatter_block, Kind::alltoall}) {
+    EXPECT_EQ(row_over(4, kind, 8192, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
+  }
+  for (Kind kind : {Kind::barrier, Kind::gather, Kind::scatter, Kind::scan}) {
+    EXPECT_EQ(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
+    EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
+  }
+  Rules rules;
+  for (std::string_view within : {"allreduce per_node=1 flat\n", "allreduce per_node=2.. flat\n"})
+    EXPECT_FALSE(parse_rules(within.data(), within.size(), &rules).ok()) << "within one node it says nothing";
+}
+
+// Where MPI libraries ask before they send.
+TEST(Rules, LargeBlocksGoInPieces) {
+  auto ask = [](uint64_t bytes, int ranks) { return row_over(4, Kind::alltoall, bytes, ranks); };
+  EXPECT_EQ(ask(1 << 20, 8), "messages");
+  EXPECT_EQ(ask(1 << 18, 8), "mpi");
+  EXPECT_EQ(ask(1 << 20, 32), "mpi");
+  EXPECT_EQ(ask(1 << 22, 32), "messages");
+  EXPECT_EQ(ask(1 << 24, 256), "mpi");
+}
+
+// So that a large vector leaves each node once.
+TEST(Rules, LargeVectorsGoAlongChainsThatAreNotTooLong) {
+  auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
+  EXPECT_EQ(ask(Kind::bcast, 1 << 15, 2), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 2), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 21, 2), "comers");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 22, 8), "comers");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 22, 9), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 4096, 4), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 16, 4), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 16, 32), "leader");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 18, 32), "chain");
+  EXPECT_EQ(ask(Kind::bcast, 1 << 20, 500), "pipelined");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 17, 4), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 4), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 18, 8), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 4), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 2), "pipelined");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 128), "chain");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 20, 200), "rsa");
+  EXPECT_EQ(ask(Kind::reduce, 1 << 24, 128), "chain");
+}
+
+// What sends a message from every node to every node is for few of them, or for what is so small that it is sent whole.
+TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
+  auto ask = [](Kind kind, uint64_t bytes, int nodes) { return row_over(nodes, kind, bytes, 4 * nodes); };
+  for (Kind kind : {Kind::allreduce, Kind::reduce}) {
+    EXPECT_EQ(ask(kind, 8, 256), "rsa");
+    EXPECT_EQ(ask(kind, 4096, 8), "rsa");
+    EXPECT_EQ(ask(kind, 2048, 16), "leader");
+    EXPECT_EQ(ask(kind, 8192, 16), "rsa");
+    EXPECT_EQ(ask(kind, 8192, 64), "leader");
+  }
+  EXPECT_EQ(ask(Kind::allreduce, 16384, 32), "leader");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 64), "leader");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "streamed");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 2), "streamed");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 24, 8), "streamed");
+  for (uint64_t bytes : {1 << 20, 1 << 24})
+    for (int nodes : {16, 32, 512}) EXPECT_EQ(ask(Kind::allreduce, bytes, nodes), "pipelined") << bytes << " over " << nodes;
+}
+
+}  // namespace
+}  // namespace stretto::select
