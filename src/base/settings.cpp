@@ -57,6 +57,8 @@ constexpr SettingRow rows[] = {
     {"STRETTO_SESSIONS", "auto|own", "auto",
      "under MPICH's Hydra (read by stretto run): auto: ranks on mpiexec's node that share CPUs have one session; own: "
      "one each"},
+    {"STRETTO_NODES_AFTER", "count", "64",
+     "small collectives on a communicator over nodes that are left to MPI before Stretto prepares it; large ones count as many"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -177,6 +179,9 @@ void assign(int row, const char* value, Settings* s) {
     case 25:
       parse_count(value, &s->turns);
       break;
+    case 27:
+      parse_count(value, &s->nodes_after);
+      break;
   }
 }
 
@@ -223,7 +228,7 @@ uint64_t fingerprint(const Settings& s) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char* text : {s.transport, s.wait, s.fault, s.domain, s.order, s.nodes}) hash = mix(hash, text);
   hash = (hash ^ uint64_t(s.arena)) * 0x100000001b3u;
-  for (uint64_t number : {s.readers, s.turns}) hash = (hash ^ number) * 0x100000001b3u;
+  for (uint64_t number : {s.readers, s.turns, s.nodes_after}) hash = (hash ^ number) * 0x100000001b3u;
   return (hash ^ s.memory_mib) * 0x100000001b3u;
 }
 

@@ -38,6 +38,7 @@ struct Settings {
   const char* meeting = "";
   const char* progress = "calls";
   uint64_t turns = 0;
+  uint64_t nodes_after = 64;
 };
 
 struct SettingRow {

@@ -48,6 +48,33 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   return made.release();
 }
 
+Communicator* Communicator::put_off(int size, int rank) {
+  auto* made = new (std::nothrow) Communicator(Reason::not_prepared);
+  if (made == nullptr) return nullptr;
+  made->rank_ = rank;
+  made->size_ = size;
+  made->put_off_ = true;
+  return made;
+}
+
+// A state takes as long to make as some dozens of small calls gain by it, or a single large one. Where blocks vary nobody knows
+// all sizes: such a call counts as several small ones.
+bool Communicator::is_due(const Request& request, uint64_t calls) {
+  constexpr uint64_t small = 2 << 10, unknown = 8 * small;
+  const bool known = request.bytes() != 0 || request.kind == collective::Kind::barrier;
+  put_off_bytes_ += known ? small + request.bytes() : unknown;
+  return put_off_bytes_ > small * calls;
+}
+
+void Communicator::take(std::unique_ptr<Communicator> made) {
+  put_off_ = false;
+  reason_ = made ? made->reason() : Reason::no_shared_memory;
+  if (!made) return;
+  job_ = made->job_;
+  policy_ = made->policy_;
+  across_ = std::move(made->across_);
+}
+
 // A phase inside a node: what the rules choose for it, and where they leave it to MPI, the algorithm that can do any size.
 Status Communicator::run_phase(const Request& request) {
   const select::Selection& selection = select(request);

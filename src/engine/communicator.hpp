@@ -66,11 +66,20 @@ class Communicator {
   // former from the first rank of each node to its node, with one answer for all.
   static Communicator* create_across(Job& job, const Policy& policy, Span& span, void* comm);
 
+  // One that spans nodes, before its calls have been worth a state: until create_across() has made it one, they are MPI's.
+  static Communicator* put_off(int size, int rank);
+  bool is_put_off() const { return put_off_; }
+  // Counts a call. Whether the state is to be made by the next that is blocking, after so many small calls or some that are
+  // large: the same on all ranks.
+  bool is_due(const collective::Request& request, uint64_t calls);
+  // Takes the state of `made`, which is empty then. Null: there was no memory.
+  void take(std::unique_ptr<Communicator> made);
+
   // Another one of the same ranks, for a persistent collective: those may be started in any order. Collective; as create().
   Communicator* twin(void* comm) const;
 
   select::Reason reason() const { return reason_.load(std::memory_order_relaxed); }
-  bool spans_nodes() const { return across_ != nullptr; }
+  bool spans_nodes() const { return across_ != nullptr || put_off_; }
   bool declines() const { return reason() != (across_ ? select::Reason::many_nodes : select::Reason::none); }
   bool starts_operations() const;     // else nonblocking ones are left to MPI
   int rank() const { return rank_; }  // of one that does not decline
@@ -88,7 +97,7 @@ class Communicator {
   void take_turns_with_mpi(uint32_t calls) { turns_ = Turns(calls, uint32_t(size_)); }
 
   // Whether MPI does such a request whatever else may be said of it. (Where several nodes take part it is not known yet.)
-  bool leaves_to_mpi(const collective::Request& request) { return !across_ && select(request).algorithm < 0; }
+  bool leaves_to_mpi(const collective::Request& request) { return !spans_nodes() && select(request).algorithm < 0; }
 
   // Both steps.
   //
@@ -174,7 +183,9 @@ class Communicator {
   static constexpr uint32_t calls_between_looks = 61;
   uint32_t calls_to_look_ = calls_between_looks;
   Turns turns_;
-  int lost_ = 0;  // with Reason::peer_lost: who
+  bool put_off_ = false;
+  uint64_t put_off_bytes_ = 0;  // of its calls so far, each with what a small one counts
+  int lost_ = 0;                // with Reason::peer_lost: who
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};
   Queue queue_;

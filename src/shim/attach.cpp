@@ -104,6 +104,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.host = {
       .progress = drive_progress, .broadcast = broadcast, .all = all, .any_thread = any_thread, .windows = &open_windows};
   c.policy.progress = &c.progress;
+  c.nodes_after = s.nodes_after;
   c.turns = uint32_t(s.turns < UINT32_MAX ? s.turns : UINT32_MAX);
   return true;
 }

@@ -17,7 +17,8 @@ struct Context {
   engine::Progress progress;
   engine::Helper helper;
   engine::Policy policy;
-  uint32_t turns = 0;  // STRETTO_TURNS
+  uint32_t turns = 0;        // STRETTO_TURNS
+  uint64_t nodes_after = 0;  // STRETTO_NODES_AFTER
   select::Rules rules;
   MPI_Group world_group{};
   int neighbour = 0;                                  // another rank of MPI_COMM_WORLD

@@ -125,7 +125,7 @@ void end_job(MPI_Comm comm, int code) {
 
 Communicator* make_across_nodes(MPI_Comm comm, int size, int rank) {
   Context& c = context();
-  if (c.job.nodes() != engine::Nodes::joined || !of_this_world(comm, size)) return declining(Reason::many_nodes);
+  if (!of_this_world(comm, size)) return declining(Reason::many_nodes);
   const size_t n = size_t(size);
   std::unique_ptr<int[]> numbers(new (std::nothrow) int[2 * n]);
   std::unique_ptr<uint64_t[]> offsets(new (std::nothrow) uint64_t[n]);

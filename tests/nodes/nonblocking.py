@@ -44,7 +44,10 @@ def cases(family: str) -> list[Case]:
         Case((2, 2), "--steps 60 persistent", thread, "leaders"),
         Case((2, 1), "semantics progress", thread),
         Case((2, 1), "--multiple --steps 100 random"),
+        Case((2, 2), "--steps 60 persistent", {**thread, "STRETTO_NODES_AFTER": "1000"}, "leaders"),
     ]
+    if family == "mpich":  # Open MPI refuses to free a request of what is left to it
+        result += [Case((2, 2), "--steps 160 random", {**thread, "STRETTO_NODES_AFTER": "4"}, "leaders")]
     if QUICK:
         return result
     result += [

@@ -1,5 +1,6 @@
 #include "shim/hooks/entry.hpp"
 
+#include <memory>
 #include <new>
 
 #include "base/log.hpp"
@@ -28,6 +29,17 @@ Reason members_of(MPI_Comm comm, int size, int* members) {
   return size > collective::max_team ? Reason::many_ranks : Reason::none;
 }
 
+// A state over nodes takes MPI's time and handles, so calls must first have come that are worth it. What a communicator that has
+// been put off will not hear of, it could not take part in.
+Communicator* put_off(MPI_Comm comm, int size, int rank) {
+  if (context().job.nodes() != engine::Nodes::joined) return new (std::nothrow) Communicator(Reason::many_nodes);
+  Communicator* communicator = Communicator::put_off(size, rank);
+  if (communicator != nullptr) return communicator;
+  log(Level::error, "no memory for the state of a communicator over nodes: ending the job");
+  end_job(comm_world(), MPI_ERR_NO_MEM);
+  return nullptr;
+}
+
 // The first collective on a communicator. All its ranks come here, and come to the same answer.
 Communicator* make(MPI_Comm comm) {
   Context& c = context();
@@ -38,7 +50,7 @@ Communicator* make(MPI_Comm comm) {
   mpi().Comm_rank(comm, &rank);
   if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
   Reason reason = members_of(comm, size, members);
-  if (reason == Reason::many_nodes) return make_across_nodes(comm, size, rank);
+  if (reason == Reason::many_nodes) return put_off(comm, size, rank);
   if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
   return Communicator::create(c.job, c.policy, members, size, rank, &comm);
 }
@@ -59,19 +71,31 @@ Communicator* look_up(MPI_Comm comm) {
   communicator = make(comm);
   if (communicator == nullptr)
     communicator = c.without_memory;
-  else if (!communicator->declines())
+  else if (!communicator->declines() || communicator->is_put_off())
     communicator->take_turns_with_mpi(c.turns);
-  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS && !communicator->declines()) {
+  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS &&
+      (!communicator->declines() || communicator->is_put_off())) {
     log(Level::error, "MPI keeps no attribute of a communicator, so this rank would soon know nothing of it: ending the job");
     end_job(comm_world(), MPI_ERR_NO_MEM);
   }
   return communicator;
 }
 
+void make_put_off(Communicator& communicator, MPI_Comm comm) {
+  trace::takes_long();
+  communicator.take(std::unique_ptr<Communicator>(make_across_nodes(comm, communicator.size(), communicator.rank())));
+}
+
 // Communicators over nodes wait for their first blocking collective: MPI has few communicators to give for them.
 void prepare_communicator(MPI_Comm comm) {
   Context& c = context();
   if (c.active.load(std::memory_order_acquire) && c.job.nodes() == engine::Nodes::one) find(comm);
+}
+
+bool Entry::comes_due(const Request& request, MPI_Comm comm) const {
+  if (!communicator->is_due(request, context().nodes_after) || engine::Operation::current()) return false;  // no blocking call
+  make_put_off(*communicator, comm);
+  return !communicator->declines();
 }
 
 void Entry::finish(const Request& request, MPI_Comm comm, Call& call) const {

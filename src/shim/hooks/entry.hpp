@@ -23,6 +23,9 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Remembe
 // Looks a communicator up, or makes its state. Null: nothing can be said of this handle; MPI reports what is wrong with it.
 Communicator* look_up(MPI_Comm comm);
 
+// Makes the state of one that was put off. Collective.
+void make_put_off(Communicator& communicator, MPI_Comm comm);
+
 inline Communicator* find(MPI_Comm comm) {
   uintptr_t key = key_of(comm);
   uint64_t generation = context().generation.load(std::memory_order_acquire);
@@ -62,7 +65,7 @@ struct Entry {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    if (!communicator->declines()) return true;
+    if (!communicator->declines() || communicator->is_put_off()) return true;
     call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;
     return decline(call, communicator->reason());
   }
@@ -72,16 +75,25 @@ struct Entry {
   int size() const { return communicator->size(); }
 
   // Runs the request. False: declined. True: call.code is set.
-  bool run(const Request& request, MPI_Comm comm, Call& call) const { return tell(communicator->run(request), comm, call); }
+  bool run(const Request& request, MPI_Comm comm, Call& call) const {
+    engine::Outcome outcome = communicator->run(request);
+    if (outcome.algorithm < 0 && becomes_due(request, comm)) outcome = communicator->run(request);
+    return tell(outcome, comm, call);
+  }
 
   // The same in two steps: when prepare() has said true and call.code is MPI_SUCCESS, finish() or give_up() must follow.
   bool prepare(const Request& request, MPI_Comm comm, Call& call) const {
-    return tell(communicator->prepare(request), comm, call);
+    engine::Outcome outcome = communicator->prepare(request);
+    if (outcome.algorithm < 0 && becomes_due(request, comm)) outcome = communicator->prepare(request);
+    return tell(outcome, comm, call);
   }
   void finish(const Request& request, MPI_Comm comm, Call& call) const;
   void give_up(int code, MPI_Comm comm, Call& call) const;
 
  private:
+  // Whether this call has had the communicator's state made, so that it is to be looked at again.
+  bool becomes_due(const Request& request, MPI_Comm comm) const { return communicator->is_put_off() && comes_due(request, comm); }
+  bool comes_due(const Request& request, MPI_Comm comm) const;
   bool tell(const engine::Outcome& outcome, MPI_Comm comm, Call& call) const {
     if (outcome.algorithm < 0) return decline(call, outcome.reason);
     call.code = MPI_SUCCESS;
