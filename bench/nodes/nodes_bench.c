@@ -17,6 +17,7 @@ static const char* const arrivals[] = {"balanced", "random", "node-late"};
 static int rank, size;
 static double spread; /* in alpha */
 static float *in, *out;
+static MPI_Comm comm;                /* of the calls that are measured: a new one for each operation and size */
 static int *counts, *places, *pairs; /* of the v forms: block r has count - r % 4 elements */
 
 static double now(void) {
@@ -42,33 +43,33 @@ static double bytes_out(void) {
 static void call(const char* operation, int accelerated, int count) {
   const int block = count / size;
   if (strcmp(operation, "allgather") == 0) {
-    (accelerated ? MPI_Allgather : PMPI_Allgather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD);
+    (accelerated ? MPI_Allgather : PMPI_Allgather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, comm);
   } else if (strcmp(operation, "allgatherv") == 0) {
-    (accelerated ? MPI_Allgatherv : PMPI_Allgatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, MPI_COMM_WORLD);
+    (accelerated ? MPI_Allgatherv : PMPI_Allgatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, comm);
   } else if (strcmp(operation, "gather") == 0) {
-    (accelerated ? MPI_Gather : PMPI_Gather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Gather : PMPI_Gather)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, comm);
   } else if (strcmp(operation, "gatherv") == 0) {
-    (accelerated ? MPI_Gatherv : PMPI_Gatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Gatherv : PMPI_Gatherv)(in, counts[rank], MPI_FLOAT, out, counts, places, MPI_FLOAT, 0, comm);
   } else if (strcmp(operation, "scatter") == 0) {
-    (accelerated ? MPI_Scatter : PMPI_Scatter)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Scatter : PMPI_Scatter)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, 0, comm);
   } else if (strcmp(operation, "scatterv") == 0) {
-    (accelerated ? MPI_Scatterv : PMPI_Scatterv)(in, counts, places, MPI_FLOAT, out, counts[rank], MPI_FLOAT, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Scatterv : PMPI_Scatterv)(in, counts, places, MPI_FLOAT, out, counts[rank], MPI_FLOAT, 0, comm);
   } else if (strcmp(operation, "alltoall") == 0) {
-    (accelerated ? MPI_Alltoall : PMPI_Alltoall)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, MPI_COMM_WORLD);
+    (accelerated ? MPI_Alltoall : PMPI_Alltoall)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, comm);
   } else if (strcmp(operation, "alltoallv") == 0) {
     const int own = counts[rank]; /* pairs must agree: to and from every rank what the lower of both has */
     for (int r = 0; r < size; ++r) pairs[r] = counts[r] < own ? counts[r] : own;
-    (accelerated ? MPI_Alltoallv : PMPI_Alltoallv)(in, pairs, places, MPI_FLOAT, out, pairs, places, MPI_FLOAT, MPI_COMM_WORLD);
+    (accelerated ? MPI_Alltoallv : PMPI_Alltoallv)(in, pairs, places, MPI_FLOAT, out, pairs, places, MPI_FLOAT, comm);
   } else if (strcmp(operation, "reduce_scatter_block") == 0) {
-    (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, MPI_SUM, comm);
   } else if (strcmp(operation, "allreduce") == 0) {
-    (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
   } else if (strcmp(operation, "reduce") == 0) {
-    (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, MPI_SUM, 0, comm);
   } else if (strcmp(operation, "bcast") == 0) {
-    (accelerated ? MPI_Bcast : PMPI_Bcast)(out, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+    (accelerated ? MPI_Bcast : PMPI_Bcast)(out, count, MPI_FLOAT, 0, comm);
   } else {
-    (accelerated ? MPI_Barrier : PMPI_Barrier)(MPI_COMM_WORLD);
+    (accelerated ? MPI_Barrier : PMPI_Barrier)(comm);
   }
 }
 
@@ -174,6 +175,7 @@ static void measure(const char* operation, size_t bytes, const char* arrival, in
     places[r] = r * (count / size);
     counts[r] = count / size > 3 ? count / size - r % 4 : count / size;
   }
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   for (int i = 0; i < 2; ++i) call(operation, i, count);
   for (int i = 0; i < repeats; ++i) {
     const double late_us = apart ? largest * lateness(arrival, i) : 0;
@@ -185,6 +187,7 @@ static void measure(const char* operation, size_t bytes, const char* arrival, in
     if (rank == 0)
       printf("%s %zu %s %s %.1f %.0f\n", operation, bytes, arrival, sides[side], times[side][repeats / 2], out_bytes);
   }
+  MPI_Comm_free(&comm);
   if (rank == 0) fflush(stdout);
 }
 

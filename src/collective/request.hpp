@@ -37,6 +37,11 @@ inline const char* name(Kind kind) {
   return names[int(kind)];
 }
 
+// Of which no rank knows how large they are on the others.
+inline bool sizes_vary(Kind kind) {
+  return kind == Kind::gatherv || kind == Kind::scatterv || kind == Kind::alltoallv || kind == Kind::alltoallw;
+}
+
 // A run of bytes in this rank's memory. Null: nothing to be moved.
 struct Piece {
   void* data;

@@ -60,9 +60,9 @@ Communicator* Communicator::put_off(int size, int rank) {
 // A state takes as long to make as some dozens of small calls gain by it, or a single large one. Where blocks vary nobody knows
 // all sizes: such a call counts as several small ones.
 bool Communicator::is_due(const Request& request, uint64_t calls) {
-  constexpr uint64_t small = 2 << 10, unknown = 8 * small;
+  constexpr uint64_t small = 2 << 10, varying = 8 * small;
   const bool known = request.bytes() != 0 || request.kind == collective::Kind::barrier;
-  put_off_bytes_ += known ? small + request.bytes() : unknown;
+  put_off_bytes_ += known ? small + request.bytes() : varying;
   return put_off_bytes_ > small * calls;
 }
 
@@ -95,17 +95,45 @@ bool Communicator::fits_across(const Request& request) const {
   return fits_room && (request.op != kernels::Op::user || request.element <= in_cell);
 }
 
-// As decide(), from facts that all nodes have agreed on.
-Outcome Communicator::choose_across(const Request& request) {
+Status AcrossNodes::size_of_varying(const Request& request, uint64_t* bytes) {
+  const bool scatters = request.kind == collective::Kind::scatterv, gathers = request.kind == collective::Kind::gatherv;
+  const collective::Piece* pieces = scatters ? request.gets : request.gives;
+  const int count = pieces == nullptr ? 0 : scatters || gathers ? 1 : place().size;
+  uint64_t own = 0;
+  for (int i = 0; i < count; ++i) own += pieces[i].bytes;
+  VaryingSize& varying = varying_[int(request.kind)];
+  if (varying.comes_due(own)) {
+    uint64_t sum = varying.own();
+    STRETTO_TRY(links_->add_up(&sum));
+    varying.agree(sum);
+  }
+  *bytes = varying.bytes() / uint64_t(scatters ? 1 : place().size);
+  return Status::good();
+}
+
+// Whether the choice depends on it.
+bool Communicator::size_matters_across(collective::Kind kind) const {
+  const auto row = [&](uint64_t bytes) { return select::choose(*policy_->rules, facts_across(kind, bytes)).algorithm; };
+  constexpr int most = 32;
+  int bits = 10;
+  while (bits < most && row(uint64_t(1) << bits) == row(0)) ++bits;
+  return bits < most;
+}
+
+// All nodes have agreed on them.
+select::Facts Communicator::facts_across(collective::Kind kind, uint64_t bytes) const {
+  select::Facts facts{kind, bytes, size_, across_->crowded, policy_->travel};
+  facts.nodes = across_->place().nodes;
+  facts.per_node = across_->place().largest;
+  facts.library = policy_->library;
+  return facts;
+}
+
+// As decide(). bytes: what rules go by.
+Outcome Communicator::choose_across(const Request& request, uint64_t bytes) {
   const collective::Placement& place = across_->place();
   auto& last = last_[int(request.kind)];
-  if (last.bytes != request.bytes()) {
-    select::Facts facts{request.kind, request.bytes(), size_, across_->crowded, policy_->travel};
-    facts.nodes = place.nodes;
-    facts.per_node = place.largest;
-    facts.library = policy_->library;
-    last = {request.bytes(), select::choose(*policy_->rules, facts), {}};
-  }
+  if (last.bytes != bytes) last = {bytes, select::choose(*policy_->rules, facts_across(request.kind, bytes)), {}};
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
@@ -117,7 +145,13 @@ Outcome Communicator::choose_across(const Request& request) {
 }
 
 Outcome Communicator::decide_across(const Request& request) {
-  Outcome outcome = choose_across(request);
+  uint64_t bytes = request.bytes();
+  if (collective::sizes_vary(request.kind) && reason() == Reason::many_nodes) {
+    VaryingSize& varying = across_->varying(request.kind);
+    if (!varying.used()) varying.use(size_matters_across(request.kind));
+    if (varying.matters() && !across_->size_of_varying(request, &bytes).ok()) reason_ = Reason::peer_lost;
+  }
+  Outcome outcome = choose_across(request, bytes);
   if (outcome.algorithm >= 0) end_operations();
   return outcome;
 }
@@ -130,7 +164,7 @@ bool Communicator::starts_operations() const {
 
 Outcome Communicator::prepare_started_across(Operation& operation, const Request& request) {
   if (!across_->any_thread) return {-1, Reason::many_nodes, {}};
-  Outcome outcome = choose_across(request);
+  Outcome outcome = choose_across(request, request.bytes());
   operation.algorithm = outcome.algorithm;
   if (operation.rehearses()) outcome.algorithm = -1;
   return outcome;

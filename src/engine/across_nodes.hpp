@@ -5,6 +5,7 @@
 
 #include "collective/hierarchy/rows.hpp"
 #include "engine/communicator.hpp"
+#include "engine/varying_size.hpp"
 
 namespace stretto::engine {
 
@@ -27,6 +28,11 @@ class AcrossNodes {
 
   // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
   size_t prepare_node();
+  // What rules go by instead of a size that ranks do not know (VaryingSize): of alltoallv, alltoallw and gatherv what a rank
+  // moves, as of alltoall and gather; of scatterv all. The ranks may agree on it in this call, which is blocking.
+  VaryingSize& varying(collective::Kind kind) { return varying_[int(kind)]; }
+  Status size_of_varying(const collective::Request& request, uint64_t* bytes);
+
   void leave() { node_->leave(); }
   void abandon(uint32_t why) { node_->abandon(why); }
 
@@ -46,6 +52,7 @@ class AcrossNodes {
   std::unique_ptr<Communicator> node_;
   std::unique_ptr<collective::Links> links_;
   collective::Cluster cluster_;
+  VaryingSize varying_[collective::kind_count];
 };
 
 }  // namespace stretto::engine

@@ -152,7 +152,9 @@ class Communicator {
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
-  Outcome choose_across(const collective::Request& request);
+  bool size_matters_across(collective::Kind kind) const;
+  select::Facts facts_across(collective::Kind kind, uint64_t bytes) const;
+  Outcome choose_across(const collective::Request& request, uint64_t bytes);
   Outcome decide_across(const collective::Request& request);
   Outcome prepare_started_across(Operation& operation, const collective::Request& request);
   Status execute_started_across(Operation& operation, const collective::Request& request, int row);

@@ -10,16 +10,17 @@
 //
 // collective: a name from collective/request.hpp. bytes: of the vector or message that a rank gives; of scatter, alltoall,
 // reduce_scatter and reduce_scatter_block the blocks for all ranks together, of allgatherv the largest block, of gatherv,
-// scatterv, alltoallv and alltoallw 0, as ranks do not know each other's. bytes, ranks: FROM..TO, both inclusive, either may be
-// absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to them. arena: yes or no,
-// whether all ranks have arenas (STRETTO_ARENA=on); a call chosen by arena=yes of which no buffer lies in one goes as by
-// arena=no. fresh: yes, for a communicator's first calls: while it is fresh, blocking calls for which
-// the other rules choose an algorithm that works through cells go as the first such rule says, if one holds; it names no mpi.
-// library: openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as its own project makes it). cpu: amd, intel or
-// other, who made the CPU; only of rules for one node, as nodes may differ. domains: FROM..TO, over how many domains
-// (docs/topology.md) the ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one.
-// per_node: FROM..TO, ranks on the node that has most of them; only of rules for several nodes.
-// algorithm: mpi, or a name from collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
+// scatterv, alltoallv and alltoallw 0, as ranks do not know each other's; between nodes, in blocking calls, what the ranks have
+// agreed that those of gather, scatter and alltoall have been lately (engine/varying_size.hpp). bytes, ranks: FROM..TO, both
+// inclusive, either may be absent, K M G are powers of 1024. crowded: yes or no, whether ranks outnumber the CPUs allowed to
+// them. arena: yes or no, whether all ranks have arenas (STRETTO_ARENA=on); a call chosen by arena=yes of which no buffer lies in
+// one goes as by arena=no. fresh: yes, for a communicator's first calls: while it is fresh, blocking calls for which the other
+// rules choose an algorithm that works through cells go as the first such rule says, if one holds; it names no mpi. library:
+// openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as its own project makes it). cpu: amd, intel or other, who
+// made the CPU; only of rules for one node, as nodes may differ. domains: FROM..TO, over how many domains (docs/topology.md) the
+// ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one. per_node: FROM..TO,
+// ranks on the node that has most of them; only of rules for several nodes. algorithm: mpi, or a name from
+// collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
 #pragma once

@@ -182,6 +182,13 @@ class Rail final : public collective::Links {
     return Status::good();
   }
 
+  Status add_up(uint64_t* number) override {
+    MPI_Datatype type{};
+    MPI_Op sum{};
+    if (!predefined("MPI_UINT64_T", &type) || !predefined("MPI_SUM", &sum)) return refused("MPI cannot add numbers");
+    return status_of(mpi().Allreduce(MPI_IN_PLACE, number, 1, type, sum, all_));
+  }
+
   Status receive(int from, void* data, size_t bytes) override {
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
       return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);

@@ -10,11 +10,10 @@
 namespace stretto::collective {
 
 // Bytes of a slice: few slices cost little by themselves, small ones fill the chain sooner; the sum is least at a root of both.
-// What is sent unasked a late node's MPI may have to keep: so not of vectors of any length.
 inline size_t chain_slice(size_t bytes, int nodes) {
   constexpr double worth = 16 << 10;  // bytes that a link carries in the time that a slice costs by itself
-  constexpr size_t least = size_t(16) << 10, kept = size_t(32) << 20;
-  const size_t most = bytes <= kept ? Links::sent_unasked : size_t(256) << 10;
+  constexpr size_t least = size_t(16) << 10;
+  const size_t most = bytes <= Links::kept_unasked ? Links::sent_unasked : size_t(256) << 10;
   const double best = std::sqrt(double(bytes) * worth / double(std::max(nodes - 1, 1)));
   return std::clamp(size_t(best) / cache_line * cache_line, least, most);
 }

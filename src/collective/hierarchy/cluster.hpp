@@ -27,6 +27,8 @@ class Links {
   // that is a little longer all but the end). The answer to such a question waits behind whatever the receiver's node is sending:
   // where all nodes send at once, longer messages take up to three times as long.
   static constexpr size_t sent_unasked = size_t(60) << 10;
+  // A late rank's MPI has to keep what was sent unasked: so not of more than this.
+  static constexpr size_t kept_unasked = size_t(32) << 20;
 
   // Between begin_started() and end_started() the stages are those of a nonblocking collective: each is started by a nonblocking
   // call of MPI, and `suspension` returns when it is done; null: the thread waits. On all ranks of the rail alike.
@@ -75,7 +77,10 @@ class Links {
   // The number of one that has ended, each once. Waits for one, until `deadline` of now_ns() at most if it is not 0: then `none`.
   virtual Status any_ended(uint64_t deadline, uint32_t* number) = 0;
 
-  // The same of any size, begun here and ended all together.
+  // Adds up a number over all ranks of the communicator. Of blocking collectives only.
+  virtual Status add_up(uint64_t* number) = 0;
+
+  // Messages of any size, begun here and ended all together.
   virtual Status receive(int from, void* data, size_t bytes) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
   virtual Status finish_messages() = 0;

@@ -33,8 +33,11 @@ class ClusterGather : Rooted {
   }
 
   Status give() {
-    STRETTO_TRY(find_sizes());
     Piece own{request_.gives->data, block_};
+    const bool alone = surely_alone();
+    if (alone) STRETTO_TRY(send(root_, own));
+    STRETTO_TRY(find_sizes());
+    if (alone) return cluster_.links->finish_messages();
     if (one_message_here()) {
       if (total_ == 0) return Status::good();
       STRETTO_TRY(in_node(0, &own, place_.leads(0) ? stacked_pieces(cluster_.room()) : nullptr));
@@ -42,7 +45,7 @@ class ClusterGather : Rooted {
       own = {cluster_.room(), total_};
     }
     if (own.bytes == 0) return Status::good();
-    STRETTO_TRY(cluster_.links->send(root_, own.data, own.bytes));
+    STRETTO_TRY(send(root_, own));
     return cluster_.links->finish_messages();
   }
 
@@ -54,7 +57,7 @@ class ClusterGather : Rooted {
           room += joined(n) ? 0 : bytes;
           return cluster_.links->receive(place_.rank_at(n, 0), to, bytes);
         },
-        [&](int n, int l) { return cluster_.links->receive(place_.rank_at(n, l), of(n, l).data, of(n, l).bytes); });
+        [&](int n, int l) { return receive(place_.rank_at(n, l), of(n, l)); });
   }
 
   Status take_messages() {

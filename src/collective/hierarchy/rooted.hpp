@@ -36,6 +36,8 @@ class Rooted {
   bool one_message(int ranks, size_t bytes) const {
     return ranks > 1 && bytes <= std::min(largest_packed, Cluster::room_bytes / size_t(place_.nodes));
   }
+  // Whether this rank has a message of its own whatever the others of its node give or get: then nobody else is waited for.
+  bool surely_alone() const { return block_ > largest_packed; }
   bool one_message_here() const { return one_message(place_.local_size, total_); }
 
   // On the root: of all ranks of a node.
@@ -71,6 +73,14 @@ class Rooted {
     return Status::good();
   }
 
+  // A rank's bytes on their way, in messages that are sent unasked while what a late rank's MPI then has to keep is bounded.
+  Status receive(int from, const Piece& piece) {
+    return in_messages(piece, [&](char* data, size_t bytes) { return cluster_.links->receive(from, data, bytes); });
+  }
+  Status send(int to, const Piece& piece) {
+    return in_messages(piece, [&](char* data, size_t bytes) { return cluster_.links->send(to, data, bytes); });
+  }
+
   // The root's pieces of its own node.
   const Piece* local_pieces() {
     for (int l = 0; l < place_.local_size; ++l) pieces_[l] = of(place_.node, l);
@@ -91,6 +101,14 @@ class Rooted {
   size_t total_ = 0;
 
  private:
+  template <class Start>
+  Status in_messages(const Piece& piece, Start start) {
+    const size_t most = piece.bytes <= Links::kept_unasked / size_t(place_.size) ? Links::sent_unasked : piece.bytes;
+    for (size_t at = 0; at < piece.bytes; at += most)
+      STRETTO_TRY(start(static_cast<char*>(piece.data) + at, std::min(most, piece.bytes - at)));
+    return Status::good();
+  }
+
   static constexpr size_t largest_packed = Links::sent_unasked;
 
   Status tell_sizes() {

@@ -31,9 +31,10 @@ TEST(Rules, DefaultsCoverNodes) {
 }
 
 // What the built-in rules choose between nodes.
-std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks) {
+std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks, Library library = Library::other) {
   Facts facts{kind, bytes, ranks, false, Travel::by_rules};
   facts.nodes = nodes;
+  facts.library = library;
   facts.per_node = (ranks + nodes - 1) / nodes;
   const int row = choose(rules_of(default_rules()), facts).algorithm;
   return row < 0 ? "mpi" : collective::name_of_row(row);
@@ -55,9 +56,13 @@ TEST(Rules, OneRankOnEachNodeTakesOverWhatIsLarge) {
     EXPECT_NE(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
     EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
   }
-  for (Kind kind : {Kind::barrier, Kind::gather, Kind::scatter, Kind::scan}) {
+  for (Kind kind : {Kind::barrier, Kind::scan}) {
     EXPECT_EQ(row_over(4, kind, 1 << 20, 4), "mpi") << name(kind);
     EXPECT_NE(row_over(4, kind, 1 << 20, 8), "mpi") << name(kind);
+  }
+  for (Kind kind : {Kind::gather, Kind::scatter}) {
+    EXPECT_EQ(row_over(4, kind, 8192, 4), "mpi") << name(kind);
+    EXPECT_EQ(row_over(4, kind, 1 << 17, 4), "leader") << name(kind);
   }
   Rules rules;
   for (std::string_view within : {"allreduce per_node=1 flat\n", "allreduce per_node=2.. flat\n"})
@@ -72,6 +77,16 @@ TEST(Rules, LargeBlocksGoInPieces) {
   EXPECT_EQ(ask(1 << 20, 32), "mpi");
   EXPECT_EQ(ask(1 << 22, 32), "messages");
   EXPECT_EQ(ask(1 << 24, 256), "mpi");
+}
+
+// By a size that their ranks have agreed on; of small ones nothing is known to be faster.
+TEST(Rules, VaryingBlocksAreTakenOverWhereTheyAreLarge) {
+  for (Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv, Kind::alltoallw})
+    for (int nodes : {2, 4}) {
+      EXPECT_EQ(row_over(nodes, kind, 0, 8, Library::openmpi), "mpi") << name(kind);
+      EXPECT_NE(row_over(nodes, kind, 4 << 20, 8, Library::openmpi), "mpi") << name(kind);
+    }
+  EXPECT_EQ(row_over(4, Kind::gatherv, 4 << 20, 8, Library::mpich), "mpi") << "its own serves whoever is there";
 }
 
 // So that a large vector leaves each node once.
