@@ -79,6 +79,21 @@ TEST(Rules, LargeBlocksGoInPieces) {
   EXPECT_EQ(ask(1 << 24, 256), "mpi");
 }
 
+// Where it pays that a node's blocks are together: from three ranks on each; large ones by all rails at once.
+TEST(Rules, BlocksForAllRanksLeaveANodeTogether) {
+  for (Kind kind : {Kind::allgather, Kind::allgatherv}) {
+    EXPECT_EQ(row_over(4, kind, 1024, 16), "leader") << name(kind);
+    EXPECT_EQ(row_over(4, kind, 1024, 8), "mpi") << name(kind);
+    EXPECT_EQ(row_over(4, kind, 8192, 8), "leaders") << name(kind);
+    EXPECT_EQ(row_over(16, kind, 1024, 32), "leader") << name(kind);
+  }
+  for (Kind kind : {Kind::reduce_scatter, Kind::reduce_scatter_block}) {
+    EXPECT_EQ(row_over(4, kind, 4096, 8), "mpi") << name(kind);
+    EXPECT_EQ(row_over(4, kind, 8192, 16), "mpi") << name(kind);
+    EXPECT_EQ(row_over(4, kind, 8192, 8), "leaders") << name(kind);
+  }
+}
+
 // By a size that their ranks have agreed on; of small ones nothing is known to be faster.
 TEST(Rules, VaryingBlocksAreTakenOverWhereTheyAreLarge) {
   for (Kind kind : {Kind::gatherv, Kind::scatterv, Kind::alltoallv, Kind::alltoallw})
