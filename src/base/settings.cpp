@@ -58,7 +58,8 @@ constexpr SettingRow rows[] = {
      "under MPICH's Hydra (read by stretto run): auto: ranks on mpiexec's node that share CPUs have one session; own: "
      "one each"},
     {"STRETTO_NODES_AFTER", "count", "64",
-     "small collectives on a communicator over nodes that are left to MPI before Stretto prepares it; large ones count as many"},
+     "collectives on a communicator over nodes that are left to MPI before Stretto prepares it; for large ones it does so at "
+     "once"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 

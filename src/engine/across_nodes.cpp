@@ -57,15 +57,6 @@ Communicator* Communicator::put_off(int size, int rank) {
   return made;
 }
 
-// A state takes as long to make as some dozens of small calls gain by it, or a single large one. Where blocks vary nobody knows
-// all sizes: such a call counts as several small ones.
-bool Communicator::is_due(const Request& request, uint64_t calls) {
-  constexpr uint64_t small = 2 << 10, varying = 8 * small;
-  const bool known = request.bytes() != 0 || request.kind == collective::Kind::barrier;
-  put_off_bytes_ += known ? small + request.bytes() : varying;
-  return put_off_bytes_ > small * calls;
-}
-
 void Communicator::take(std::unique_ptr<Communicator> made) {
   put_off_ = false;
   reason_ = made ? made->reason() : Reason::no_shared_memory;
@@ -95,29 +86,25 @@ bool Communicator::fits_across(const Request& request) const {
   return fits_room && (request.op != kernels::Op::user || request.element <= in_cell);
 }
 
-Status AcrossNodes::size_of_varying(const Request& request, uint64_t* bytes) {
-  const bool scatters = request.kind == collective::Kind::scatterv, gathers = request.kind == collective::Kind::gatherv;
-  const collective::Piece* pieces = scatters ? request.gets : request.gives;
-  const int count = pieces == nullptr ? 0 : scatters || gathers ? 1 : place().size;
-  uint64_t own = 0;
-  for (int i = 0; i < count; ++i) own += pieces[i].bytes;
-  VaryingSize& varying = varying_[int(request.kind)];
-  if (varying.comes_due(own)) {
-    uint64_t sum = varying.own();
-    STRETTO_TRY(links_->add_up(&sum));
+void Communicator::agree_on_size_across(collective::Kind kind) {
+  if (reason() != Reason::many_nodes) return;
+  VaryingSize& varying = across_->varying(kind);
+  if (!varying.is_decided()) varying.decide(select::depends_on_size(*policy_->rules, facts_across(kind, 0)));
+  if (!varying.is_wanted() || !varying.begin_call()) return;
+  uint64_t sum = varying.own();
+  if (across_->add_up(&sum).ok())
     varying.agree(sum);
-  }
-  *bytes = varying.bytes() / uint64_t(scatters ? 1 : place().size);
-  return Status::good();
+  else
+    reason_ = Reason::peer_lost;
 }
 
-// Whether the choice depends on it.
-bool Communicator::size_matters_across(collective::Kind kind) const {
-  const auto row = [&](uint64_t bytes) { return select::choose(*policy_->rules, facts_across(kind, bytes)).algorithm; };
-  constexpr int most = 32;
-  int bits = 10;
-  while (bits < most && row(uint64_t(1) << bits) == row(0)) ++bits;
-  return bits < most;
+// What rules go by in a blocking call: of alltoallv, alltoallw and gatherv what a rank moves, as of alltoall and gather; of
+// scatterv all.
+uint64_t AcrossNodes::bytes_for_rules(const Request& request) {
+  if (!collective::sizes_vary(request.kind)) return request.bytes();
+  VaryingSize& varying = varying_[int(request.kind)];
+  varying.note(moved(request, place().size));
+  return varying.bytes() / uint64_t(request.kind == collective::Kind::scatterv ? 1 : place().size);
 }
 
 // All nodes have agreed on them.
@@ -145,13 +132,7 @@ Outcome Communicator::choose_across(const Request& request, uint64_t bytes) {
 }
 
 Outcome Communicator::decide_across(const Request& request) {
-  uint64_t bytes = request.bytes();
-  if (collective::sizes_vary(request.kind) && reason() == Reason::many_nodes) {
-    VaryingSize& varying = across_->varying(request.kind);
-    if (!varying.used()) varying.use(size_matters_across(request.kind));
-    if (varying.matters() && !across_->size_of_varying(request, &bytes).ok()) reason_ = Reason::peer_lost;
-  }
-  Outcome outcome = choose_across(request, bytes);
+  Outcome outcome = choose_across(request, across_->bytes_for_rules(request));
   if (outcome.algorithm >= 0) end_operations();
   return outcome;
 }

@@ -28,10 +28,10 @@ class AcrossNodes {
 
   // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
   size_t prepare_node();
-  // What rules go by instead of a size that ranks do not know (VaryingSize): of alltoallv, alltoallw and gatherv what a rank
-  // moves, as of alltoall and gather; of scatterv all. The ranks may agree on it in this call, which is blocking.
+
   VaryingSize& varying(collective::Kind kind) { return varying_[int(kind)]; }
-  Status size_of_varying(const collective::Request& request, uint64_t* bytes);
+  uint64_t bytes_for_rules(const collective::Request& request);
+  Status add_up(uint64_t* number) { return links_->add_up(number); }
 
   void leave() { node_->leave(); }
   void abandon(uint32_t why) { node_->abandon(why); }

@@ -69,11 +69,15 @@ class Communicator {
   // One that spans nodes, before its calls have been worth a state: until create_across() has made it one, they are MPI's.
   static Communicator* put_off(int size, int rank);
   bool is_put_off() const { return put_off_; }
-  // Counts a call. Whether the state is to be made by the next that is blocking, after so many small calls or some that are
-  // large: the same on all ranks.
-  bool is_due(const collective::Request& request, uint64_t calls);
+  // Counts a call that begins, and says how many there have been: the same on all ranks, whatever comes of the call.
+  uint64_t count_call() { return ++put_off_calls_; }
   // Takes the state of `made`, which is empty then. Null: there was no memory.
   void take(std::unique_ptr<Communicator> made);
+
+  // A blocking call begins whose blocks vary: over nodes the ranks now and then agree on how large the former ones were.
+  void agree_on_size(collective::Kind kind) {
+    if (across_) agree_on_size_across(kind);
+  }
 
   // Another one of the same ranks, for a persistent collective: those may be started in any order. Collective; as create().
   Communicator* twin(void* comm) const;
@@ -152,7 +156,7 @@ class Communicator {
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
-  bool size_matters_across(collective::Kind kind) const;
+  void agree_on_size_across(collective::Kind kind);
   select::Facts facts_across(collective::Kind kind, uint64_t bytes) const;
   Outcome choose_across(const collective::Request& request, uint64_t bytes);
   Outcome decide_across(const collective::Request& request);
@@ -186,8 +190,8 @@ class Communicator {
   uint32_t calls_to_look_ = calls_between_looks;
   Turns turns_;
   bool put_off_ = false;
-  uint64_t put_off_bytes_ = 0;  // of its calls so far, each with what a small one counts
-  int lost_ = 0;                // with Reason::peer_lost: who
+  uint64_t put_off_calls_ = 0;
+  int lost_ = 0;  // with Reason::peer_lost: who
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};
   Queue queue_;

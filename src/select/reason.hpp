@@ -19,7 +19,7 @@ enum class Reason : uint8_t {
   invalid_arguments,  // left to MPI to report
   mpi_preferred,      // the rules choose MPI here
   peer_lost,
-  not_prepared,  // a nonblocking collective on a communicator that no blocking call has prepared
+  not_prepared,  // a communicator that no blocking call has prepared, or one over nodes with few calls yet
   turn_of_mpi,   // STRETTO_TURNS
 };
 inline constexpr int reason_count = int(Reason::turn_of_mpi) + 1;

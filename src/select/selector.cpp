@@ -69,4 +69,13 @@ Selection choose(const Rules& rules, const Facts& facts) {
   return {-1, Reason::mpi_preferred};
 }
 
+bool depends_on_size(const Rules& rules, Facts facts) {
+  for (int i = 0; i < rules.count; ++i) {
+    const Interval& bytes = rules.rows[i].bytes;
+    facts.bytes = bytes.from;
+    if (holds(rules.rows[i], facts)) return bytes.from != 0 || bytes.to != UINT64_MAX;
+  }
+  return false;
+}
+
 }  // namespace stretto::select

@@ -37,4 +37,7 @@ int any_size_algorithm(collective::Kind kind);
 
 Selection choose(const Rules& rules, const Facts& facts);
 
+// Whether that depends on facts.bytes.
+bool depends_on_size(const Rules& rules, Facts facts);
+
 }  // namespace stretto::select

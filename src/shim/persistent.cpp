@@ -210,7 +210,8 @@ bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm,
   Context& c = context();
   if (!c.active.load(std::memory_order_acquire) || request == nullptr) return false;
   engine::Communicator* home = find(comm);
-  if (home != nullptr && home->is_put_off()) make_put_off(*home, comm);
+  const engine::Host& host = c.policy.host;
+  if (home != nullptr && home->is_put_off() && host.all(&comm, host.any_thread)) make_put_off(*home, comm);
   if (home == nullptr || home->declines() || !home->starts_operations()) return false;
   auto* persistent = new (std::nothrow) Persistent(plan.kind);
   if (persistent != nullptr) {

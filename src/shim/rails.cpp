@@ -60,6 +60,10 @@ class Rail final : public collective::Links {
       mpi().Comm_rank(comm_, &rank_);
       mpi().Comm_size(comm_, &size_);
     }
+    int ranks = 1;
+    mpi().Comm_size(all_, &ranks);
+    unasked_.reset(new (std::nothrow) size_t[size_t(ranks)]());
+    most_unasked_ = kept_unasked / size_t(ranks);
     std::lock_guard<std::mutex> lock(rails().mutex);
     next_ = rails().newest;
     rails().newest = this;
@@ -160,8 +164,7 @@ class Rail final : public collective::Links {
     return status_of(mpi().Irecv(data, int(bytes), byte_type(), from, message_tag, all_, &requests_[slot]));
   }
   Status start_send(int to, const void* data, size_t bytes, int slot) override {
-    gives(bytes, 1);
-    return status_of(mpi().Isend(data, int(bytes), byte_type(), to, message_tag, all_, &requests_[slot]));
+    return status_of(isend(to, data, int(bytes), message_tag, &requests_[slot]));
   }
 
   Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) override {
@@ -171,10 +174,8 @@ class Rail final : public collective::Links {
     return posted(code, number);
   }
   Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) override {
-    gives(bytes, 1);
     if (!posted_.reserve()) return no_room();
-    const int code = mpi().Isend(data, int(bytes), byte_type(), to, message_tag + 1 + stage, all_, posted_.next());
-    return posted(code, number);
+    return posted(isend(to, data, int(bytes), message_tag + 1 + stage, posted_.next()), number);
   }
   Status any_ended(uint64_t deadline, uint32_t* number) override {
     if (!posted_.has_ended()) STRETTO_TRY(take_ended(deadline));
@@ -195,9 +196,8 @@ class Rail final : public collective::Links {
     });
   }
   Status send(int to, const void* data, size_t bytes) override {
-    gives(bytes, 1);
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
-      return mpi().Isend(static_cast<const char*>(data) + at, part, byte_type(), to, message_tag, all_, request);
+      return isend(to, static_cast<const char*>(data) + at, part, message_tag, request);
     });
   }
   Status finish_messages() override {
@@ -208,6 +208,18 @@ class Rail final : public collective::Links {
   }
 
  private:
+  // A message between any two ranks. Senders may be calls ahead of a rank that waits for somebody else, whose MPI keeps what
+  // comes meanwhile: so once in so many bytes one is sent that ends only when it is received.
+  int isend(int to, const void* data, int bytes, int tag, MPI_Request* request) {
+    gives(size_t(bytes), 1);
+    size_t uncounted = 0;
+    size_t& sent = unasked_ ? unasked_[to] : uncounted;
+    sent += size_t(bytes);
+    if (sent <= most_unasked_) return mpi().Isend(data, bytes, byte_type(), to, tag, all_, request);
+    sent = 0;
+    return mpi().Issend(data, bytes, byte_type(), to, tag, all_, request);
+  }
+
   // Of what has been started: when it is done.
   Status ended(int code, MPI_Request* request) {
     if (code != MPI_SUCCESS) return status_of(code);
@@ -321,6 +333,8 @@ class Rail final : public collective::Links {
   std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
   int pending_ = 0, capacity_ = 0;
   Posted posted_;
+  std::unique_ptr<size_t[]> unasked_;  // by rank: bytes sent since it was known to have received all before
+  size_t most_unasked_ = 0;
 };
 
 }  // namespace

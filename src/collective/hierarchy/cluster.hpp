@@ -27,7 +27,7 @@ class Links {
   // that is a little longer all but the end). The answer to such a question waits behind whatever the receiver's node is sending:
   // where all nodes send at once, longer messages take up to three times as long.
   static constexpr size_t sent_unasked = size_t(60) << 10;
-  // A late rank's MPI has to keep what was sent unasked: so not of more than this.
+  // A late rank's MPI has to keep what was sent unasked: so not more than this, in one call or several.
   static constexpr size_t kept_unasked = size_t(32) << 20;
 
   // Between begin_started() and end_started() the stages are those of a nonblocking collective: each is started by a nonblocking

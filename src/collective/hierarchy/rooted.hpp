@@ -1,6 +1,6 @@
 // What gather and scatter over nodes have in common: the root's node by itself, and for every other node a choice that the root
 // and the node come to by the same facts, how many bytes the node gives or gets. Few travel as one message between the root and
-// the node's first rank; many as one message for each rank, from and to where they are.
+// the node's first rank; many as messages of each rank, from and to where they are.
 #pragma once
 #include "collective/hierarchy/pieces.hpp"
 
@@ -36,7 +36,7 @@ class Rooted {
   bool one_message(int ranks, size_t bytes) const {
     return ranks > 1 && bytes <= std::min(largest_packed, Cluster::room_bytes / size_t(place_.nodes));
   }
-  // Whether this rank has a message of its own whatever the others of its node give or get: then nobody else is waited for.
+  // Whether this rank has messages of its own whatever the others of its node give or get: it need not meet them first.
   bool surely_alone() const { return block_ > largest_packed; }
   bool one_message_here() const { return one_message(place_.local_size, total_); }
 

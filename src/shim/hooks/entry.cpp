@@ -29,9 +29,9 @@ Reason members_of(MPI_Comm comm, int size, int* members) {
   return size > collective::max_team ? Reason::many_ranks : Reason::none;
 }
 
-// A state over nodes takes MPI's time and handles, so calls must first have come that are worth it. What a communicator that has
-// been put off will not hear of, it could not take part in.
-Communicator* put_off(MPI_Comm comm, int size, int rank) {
+// A state over nodes takes MPI's time and handles, so calls must first have come that are worth it. A rank that has no memory to
+// remember that could not take part in making it.
+Communicator* put_off(int size, int rank) {
   if (context().job.nodes() != engine::Nodes::joined) return new (std::nothrow) Communicator(Reason::many_nodes);
   Communicator* communicator = Communicator::put_off(size, rank);
   if (communicator != nullptr) return communicator;
@@ -50,7 +50,7 @@ Communicator* make(MPI_Comm comm) {
   mpi().Comm_rank(comm, &rank);
   if (size == 1) return new (std::nothrow) Communicator(Reason::single_rank);
   Reason reason = members_of(comm, size, members);
-  if (reason == Reason::many_nodes) return put_off(comm, size, rank);
+  if (reason == Reason::many_nodes) return put_off(size, rank);
   if (reason != Reason::none) return new (std::nothrow) Communicator(reason);
   return Communicator::create(c.job, c.policy, members, size, rank, &comm);
 }
@@ -86,14 +86,22 @@ void make_put_off(Communicator& communicator, MPI_Comm comm) {
   communicator.take(std::unique_ptr<Communicator>(make_across_nodes(comm, communicator.size(), communicator.rank())));
 }
 
-// Communicators over nodes wait for their first blocking collective: MPI has few communicators to give for them.
+// Not over nodes: MPI has few communicators to give for those.
 void prepare_communicator(MPI_Comm comm) {
   Context& c = context();
   if (c.active.load(std::memory_order_acquire) && c.job.nodes() == engine::Nodes::one) find(comm);
 }
 
-bool Entry::comes_due(const Request& request, MPI_Comm comm) const {
-  if (!communicator->is_due(request, context().nodes_after) || engine::Operation::current()) return false;  // no blocking call
+// A state takes as long to make as some dozens of small calls gain by it, or a single large one. Calls are counted when they
+// begin, as an error in what follows may be one rank's alone; and only a blocking one may wait for the others.
+bool Entry::admit_put_off(MPI_Comm comm) const {
+  if (communicator->count_call() > context().nodes_after && !engine::Operation::current()) make_put_off(*communicator, comm);
+  return !communicator->declines() || communicator->is_put_off();
+}
+
+bool Entry::is_made_for_large(const Request& request, MPI_Comm comm) const {
+  constexpr uint64_t large = 128 << 10;
+  if (request.bytes() < large || engine::Operation::current()) return false;
   make_put_off(*communicator, comm);
   return !communicator->declines();
 }

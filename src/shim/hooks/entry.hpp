@@ -65,9 +65,16 @@ struct Entry {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
-    if (!communicator->declines() || communicator->is_put_off()) return true;
+    if (!communicator->declines() || (communicator->is_put_off() && admit_put_off(comm))) return true;
     call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;
     return decline(call, communicator->reason());
+  }
+
+  // The same of a collective whose blocks vary.
+  bool admit_varying(MPI_Comm comm, Call& call, collective::Kind kind) {
+    if (!admit(comm, call)) return false;
+    if (communicator->spans_nodes() && engine::Operation::current() == nullptr) communicator->agree_on_size(kind);
+    return true;
   }
 
   bool has_rank(int rank) const { return rank >= 0 && rank < communicator->size(); }
@@ -77,23 +84,26 @@ struct Entry {
   // Runs the request. False: declined. True: call.code is set.
   bool run(const Request& request, MPI_Comm comm, Call& call) const {
     engine::Outcome outcome = communicator->run(request);
-    if (outcome.algorithm < 0 && becomes_due(request, comm)) outcome = communicator->run(request);
+    if (outcome.algorithm < 0 && is_made_for(request, comm)) outcome = communicator->run(request);
     return tell(outcome, comm, call);
   }
 
   // The same in two steps: when prepare() has said true and call.code is MPI_SUCCESS, finish() or give_up() must follow.
   bool prepare(const Request& request, MPI_Comm comm, Call& call) const {
     engine::Outcome outcome = communicator->prepare(request);
-    if (outcome.algorithm < 0 && becomes_due(request, comm)) outcome = communicator->prepare(request);
+    if (outcome.algorithm < 0 && is_made_for(request, comm)) outcome = communicator->prepare(request);
     return tell(outcome, comm, call);
   }
   void finish(const Request& request, MPI_Comm comm, Call& call) const;
   void give_up(int code, MPI_Comm comm, Call& call) const;
 
  private:
-  // Whether this call has had the communicator's state made, so that it is to be looked at again.
-  bool becomes_due(const Request& request, MPI_Comm comm) const { return communicator->is_put_off() && comes_due(request, comm); }
-  bool comes_due(const Request& request, MPI_Comm comm) const;
+  // Communicators that are put off get their state when a call begins after so many others, or for one that is large.
+  bool admit_put_off(MPI_Comm comm) const;
+  bool is_made_for(const Request& request, MPI_Comm comm) const {
+    return communicator->is_put_off() && is_made_for_large(request, comm);
+  }
+  bool is_made_for_large(const Request& request, MPI_Comm comm) const;
   bool tell(const engine::Outcome& outcome, MPI_Comm comm, Call& call) const {
     if (outcome.algorithm < 0) return decline(call, outcome.reason);
     call.code = MPI_SUCCESS;

@@ -1,5 +1,6 @@
 // The hooks of Gatherv, Scatterv, Allgatherv, Alltoallv and Alltoallw. Of Allgatherv all ranks know the bytes of every block; of
-// the others a rank knows only those that it gives or gets, and so the choice of an algorithm does not depend on them.
+// the others a rank knows only those that it gives or gets. So the choice of an algorithm does not depend on them; between nodes
+// it may depend on what the ranks have agreed that they were lately.
 #include "shim/hooks/blocks.hpp"
 
 namespace stretto::shim {
@@ -16,7 +17,7 @@ bool alltoall_of_any(const Entry& entry, Kind kind, const Side& gives, Side& get
 bool gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, Numbers counts, Numbers displacements,
              MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_varying(comm, call, Kind::gatherv)) return false;
   const bool is_root = entry.rank() == root, in_place = send == MPI_IN_PLACE;
   Side gives, gets;
   bool sensible = entry.has_rank(root) && (is_root || !in_place) && (in_place || gives.one(send, send_count, send_type)) &&
@@ -31,7 +32,7 @@ bool gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, voi
 bool scatterv(const void* send, Numbers counts, Numbers displacements, MPI_Datatype send_type, void* receive,
               MPI_Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_varying(comm, call, Kind::scatterv)) return false;
   const bool is_root = entry.rank() == root, in_place = receive == MPI_IN_PLACE;
   Side gives, gets;
   bool sensible = entry.has_rank(root) && (is_root || !in_place) &&
@@ -63,7 +64,7 @@ bool allgatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, 
 bool alltoallv(const void* send, Numbers send_counts, Numbers send_displacements, MPI_Datatype send_type, void* receive,
                Numbers receive_counts, Numbers receive_displacements, MPI_Datatype receive_type, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_varying(comm, call, Kind::alltoallv)) return false;
   Side gives, gets;
   bool sensible = gets.varying(receive, receive_counts, receive_displacements, receive_type, entry.size()) &&
                   (send == MPI_IN_PLACE || gives.varying(send, send_counts, send_displacements, send_type, entry.size()));
@@ -74,7 +75,7 @@ bool alltoallv(const void* send, Numbers send_counts, Numbers send_displacements
 bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements, Types send_types, void* receive,
                Numbers receive_counts, Numbers receive_displacements, Types receive_types, MPI_Comm comm, Call& call) {
   Entry entry;
-  if (!entry.admit(comm, call)) return false;
+  if (!entry.admit_varying(comm, call, Kind::alltoallw)) return false;
   if (entry.size() > collective::max_team) return decline(call, Reason::many_ranks);
   Side gives, gets;
   Layout given[collective::max_team], got[collective::max_team];

@@ -216,27 +216,14 @@ TEST(Communicators, AnAbandonedCallFailsForThoseWhoNeedIt) {
   });
 }
 
-// How many of such calls a communicator over nodes leaves to MPI before the one that has its state made.
-int left_before(Kind kind, size_t bytes, uint64_t calls) {
-  const std::unique_ptr<Communicator> communicator(Communicator::put_off(8, 3));
-  Request request;
-  request.kind = kind;
-  request.count = bytes;
-  int left = 0;
-  while (!communicator->is_due(request, calls)) ++left;
-  EXPECT_EQ(communicator->run(request).reason, select::Reason::not_prepared);
-  return left;
-}
-
-TEST(Communicators, OverNodesTheyWaitForCallsThatAreWorthAState) {
-  EXPECT_EQ(left_before(Kind::barrier, 0, 0), 0);
-  EXPECT_EQ(left_before(Kind::barrier, 0, 64), 64);
-  EXPECT_EQ(left_before(Kind::allreduce, 8, 64), 63);
-  EXPECT_EQ(left_before(Kind::allreduce, 64 << 10, 64), 1);
-  EXPECT_EQ(left_before(Kind::bcast, 128 << 10, 64), 0);
-  EXPECT_EQ(left_before(Kind::alltoallv, 0, 64), 8);
+TEST(Communicators, OverNodesTheyArePutOffUntilTheyAreWorthAState) {
   const std::unique_ptr<Communicator> communicator(Communicator::put_off(8, 3));
   EXPECT_TRUE(communicator->is_put_off() && communicator->spans_nodes() && communicator->declines());
+  EXPECT_EQ(communicator->run({}).reason, select::Reason::not_prepared);
+  EXPECT_FALSE(communicator->leaves_to_mpi({})) << "its rules are not known yet";
+  EXPECT_EQ(communicator->count_call(), 1u);
+  EXPECT_EQ(communicator->count_call(), 2u);
+  communicator->agree_on_size(Kind::gatherv);
   communicator->take(nullptr);
   EXPECT_FALSE(communicator->is_put_off() || communicator->spans_nodes());
   EXPECT_EQ(communicator->reason(), select::Reason::no_shared_memory);

@@ -13,30 +13,53 @@ std::vector<int> agreements(uint64_t own, uint64_t ranks, int calls) {
   VaryingSize size;
   std::vector<int> found;
   for (int i = 0; i < calls; ++i) {
-    if (!size.comes_due(own)) continue;
-    found.push_back(i);
-    size.agree(ranks * size.own());
-    EXPECT_EQ(size.bytes(), ranks * own);
+    if (size.begin_call()) {
+      found.push_back(i);
+      size.agree(ranks * size.own());
+      EXPECT_EQ(size.bytes(), ranks * own);
+    }
+    size.note(own);
   }
   return found;
 }
 
 TEST(VaryingSizes, AreAgreedOnMoreAndMoreSeldom) {
-  EXPECT_EQ(agreements(10, 4, 150), (std::vector<int>{0, 2, 6, 14, 30, 62, 126}));
-  EXPECT_EQ(agreements(1 << 20, 4, 32), (std::vector<int>{0, 2, 6, 14, 22, 30})) << "large ones more often";
+  EXPECT_EQ(agreements(10, 4, 200), (std::vector<int>{1, 3, 7, 15, 31, 63, 127, 191}));
+  EXPECT_EQ(agreements(1 << 20, 4, 32), (std::vector<int>{1, 3, 7, 15, 23, 31})) << "large ones more often";
 }
 
-TEST(VaryingSizes, AreTheMeanOfTheCallsSince) {
+TEST(VaryingSizes, AreTheMeanOfTheCallsBefore) {
   VaryingSize size;
+  EXPECT_FALSE(size.begin_call());
+  size.note(100);
   EXPECT_EQ(size.bytes(), 0u);
-  EXPECT_TRUE(size.comes_due(100));
-  size.agree(size.own());
-  EXPECT_FALSE(size.comes_due(10));
-  EXPECT_EQ(size.bytes(), 100u);
-  EXPECT_TRUE(size.comes_due(30));
-  EXPECT_EQ(size.own(), 40u);
-  size.agree(80);
-  EXPECT_EQ(size.bytes(), 40u);
+  EXPECT_TRUE(size.begin_call());
+  size.agree(2 * size.own());
+  EXPECT_EQ(size.bytes(), 200u);
+  size.note(10);
+  EXPECT_FALSE(size.begin_call());  // in which this rank has an error: nothing is noted
+  EXPECT_TRUE(size.begin_call());
+  EXPECT_EQ(size.own(), 10u);
+  size.agree(20);
+  EXPECT_EQ(size.bytes(), 10u);
+}
+
+TEST(VaryingSizes, CountWhatTheOthersDoNotKnow) {
+  using collective::Kind;
+  std::vector<collective::Piece> pieces = {{nullptr, 1}, {nullptr, 20}, {nullptr, 300}};
+  collective::Request request;
+  request.root = 1;
+  auto count = [&](Kind kind, bool gives) {
+    request.kind = kind;
+    request.gives = gives ? pieces.data() : nullptr;
+    request.gets = gives ? nullptr : pieces.data();
+    return moved(request, 3);
+  };
+  EXPECT_EQ(count(Kind::alltoallv, true), 321u);
+  EXPECT_EQ(count(Kind::gatherv, true), 1u);
+  EXPECT_EQ(count(Kind::gatherv, false), 0u) << "a root in place";
+  EXPECT_EQ(count(Kind::scatterv, false), 20u) << "what comes from the root";
+  EXPECT_EQ(count(Kind::scatterv, true), 0u);
 }
 
 }  // namespace

@@ -79,6 +79,18 @@ TEST(Rules, LargeBlocksGoInPieces) {
   EXPECT_EQ(ask(1 << 24, 256), "mpi");
 }
 
+TEST(Rules, TellWhetherTheyDependOnTheSize) {
+  auto ask = [](const char* text) {
+    Facts facts{Kind::gatherv, 0, 8, false, Travel::by_rules};
+    facts.nodes = 4;
+    return depends_on_size(rules_of(text), facts);
+  };
+  EXPECT_TRUE(ask("gatherv nodes=2.. bytes=600K..1000K leader")) << "no power of two lies in between";
+  EXPECT_TRUE(ask("gatherv nodes=2.. bytes=..100 leader"));
+  EXPECT_FALSE(ask("gatherv nodes=2.. leader\ngatherv nodes=2.. bytes=1K.. mpi"));
+  EXPECT_FALSE(ask("gatherv nodes=5.. bytes=1K.. leader\ngather nodes=2.. bytes=1K.. leader"));
+}
+
 // Where it pays that a node's blocks are together: from three ranks on each; large ones by all rails at once.
 TEST(Rules, BlocksForAllRanksLeaveANodeTogether) {
   for (Kind kind : {Kind::allgather, Kind::allgatherv}) {
