@@ -60,10 +60,8 @@ class Rail final : public collective::Links {
       mpi().Comm_rank(comm_, &rank_);
       mpi().Comm_size(comm_, &size_);
     }
-    int ranks = 1;
-    mpi().Comm_size(all_, &ranks);
-    unasked_.reset(new (std::nothrow) size_t[size_t(ranks)]());
-    most_unasked_ = kept_unasked / size_t(ranks);
+    mpi().Comm_size(all_, &ranks_);
+    unasked_.reset(new (std::nothrow) size_t[size_t(ranks_)]());
     std::lock_guard<std::mutex> lock(rails().mutex);
     next_ = rails().newest;
     rails().newest = this;
@@ -197,7 +195,7 @@ class Rail final : public collective::Links {
   }
   Status send(int to, const void* data, size_t bytes) override {
     return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
-      return isend(to, static_cast<const char*>(data) + at, part, message_tag, request);
+      return isend(to, static_cast<const char*>(data) + at, part, message_tag, request, kept_unasked / size_t(ranks_));
     });
   }
   Status finish_messages() override {
@@ -209,13 +207,13 @@ class Rail final : public collective::Links {
 
  private:
   // A message between any two ranks. Senders may be calls ahead of a rank that waits for somebody else, whose MPI keeps what
-  // comes meanwhile: so once in so many bytes one is sent that ends only when it is received.
-  int isend(int to, const void* data, int bytes, int tag, MPI_Request* request) {
+  // comes meanwhile: so once in `most` bytes one is sent that ends only when it is received.
+  int isend(int to, const void* data, int bytes, int tag, MPI_Request* request, size_t most = kept_unasked) {
     gives(size_t(bytes), 1);
     size_t uncounted = 0;
     size_t& sent = unasked_ ? unasked_[to] : uncounted;
     sent += size_t(bytes);
-    if (sent <= most_unasked_) return mpi().Isend(data, bytes, byte_type(), to, tag, all_, request);
+    if (sent <= most) return mpi().Isend(data, bytes, byte_type(), to, tag, all_, request);
     sent = 0;
     return mpi().Issend(data, bytes, byte_type(), to, tag, all_, request);
   }
@@ -327,14 +325,14 @@ class Rail final : public collective::Links {
 
   MPI_Comm comm_, all_;
   bool freed_ = false;
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1;  // of comm_
+  int ranks_ = 1;            // of all_
   Rail* next_ = nullptr;
   MPI_Request requests_[slots + message_slots];
   std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
   int pending_ = 0, capacity_ = 0;
   Posted posted_;
   std::unique_ptr<size_t[]> unasked_;  // by rank: bytes sent since it was known to have received all before
-  size_t most_unasked_ = 0;
 };
 
 }  // namespace

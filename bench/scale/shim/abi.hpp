@@ -2,16 +2,21 @@
 // header.
 #pragma once
 #include <smpi/smpi.h>
+#include <string.h>
 
 namespace stretto::shim {
 
-// Only MPI_BYTE is asked for.
 inline MPI_Comm comm_null() {
   return MPI_COMM_NULL;
 }
 
-inline bool predefined(const char*, MPI_Datatype* handle) {
-  *handle = MPI_BYTE;
+// What rails ask for.
+inline bool predefined(const char* name, MPI_Datatype* handle) {
+  *handle = strcmp(name, "MPI_UINT64_T") == 0 ? MPI_UINT64_T : MPI_BYTE;
+  return true;
+}
+inline bool predefined(const char*, MPI_Op* handle) {
+  *handle = MPI_SUM;
   return true;
 }
 

@@ -26,6 +26,8 @@ struct Functions {
   static constexpr auto Recv = MPI_Recv;
   static constexpr auto Irecv = MPI_Irecv;
   static constexpr auto Isend = MPI_Isend;
+  static constexpr auto Issend = MPI_Issend;
+  static constexpr auto Allreduce = MPI_Allreduce;
   static constexpr auto Ibarrier = MPI_Ibarrier;
   static constexpr auto Igather = MPI_Igather;
   static constexpr auto Igatherv = MPI_Igatherv;

@@ -1,0 +1,92 @@
+"""mpi4py's own tests: where they are, how a job runs them, and what became of each on each rank."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpi_job import ROOT, Mpi, Outcome, installations
+
+VERSION = "4.1.2"
+CACHE = ROOT / ".cache" / "mpi4py"
+RECORDED = Path(__file__).resolve().parent / "recorded.py"
+LIMIT = 400.0
+# Flaky without Stretto: Comm.Idup under Open MPI.
+FLAKY = {"openmpi": ("IDup",), "mpich": ()}
+
+
+# One name per rank and test: "0 test_op.TestOp.testCreate".
+@dataclass(frozen=True)
+class Results:
+    passed: frozenset[str]
+    failed: frozenset[str]
+    code: int | None
+
+
+def test_folder() -> Path:
+    """mpi4py's test folder, downloaded once."""
+    folder = CACHE / f"mpi4py-{VERSION}" / "test"
+    if not folder.is_dir():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        python = str(installations()[0].python)
+        options = ["--quiet", "--no-deps", "--no-binary", "mpi4py", "--dest", str(CACHE)]
+        subprocess.run([python, "-m", "pip", "download", *options, f"mpi4py=={VERSION}"], check=True)
+        with tarfile.open(CACHE / f"mpi4py-{VERSION}.tar.gz") as archive:
+            members = [m for m in archive.getmembers() if m.name.startswith(f"mpi4py-{VERSION}/test/")]
+            archive.extractall(CACHE, members=members)
+    return folder
+
+
+def _results_of(folder: Path, code: int | None) -> Results:
+    told = [(path.stem.removeprefix("rank-"), json.loads(path.read_text())) for path in sorted(folder.iterdir())]
+    by_outcome = {
+        outcome: frozenset(f"{rank} {test}" for rank, tests in told for test, was in tests.items() if was == outcome)
+        for outcome in ("passed", "failed")
+    }
+    return Results(by_outcome["passed"], by_outcome["failed"], code)
+
+
+def run(mpi: Mpi, modules: tuple[str, ...], start: Callable[[list[str], list[str]], Outcome]) -> tuple[Results, Outcome]:
+    """start(program, prefix): has ranks run the program in test_folder(), to the end; prefix: what the launcher's command
+    begins with, as a test that runs away must not take the machine's memory."""
+    words = [word for module in modules for word in ("-i", module)]
+    words += [word for name in FLAKY[mpi.family] for word in ("-x", name)]
+    prefix = ["prlimit", f"--data={4 << 30}"] if shutil.which("prlimit") else []
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = start([str(mpi.python), str(RECORDED), folder, "-q", *words], prefix)
+        return _results_of(Path(folder), outcome.code), outcome
+
+
+def _difference(plain: Results, accelerated: Results) -> str:
+    lines = []
+    for what, a, b in (("passes", plain.passed, accelerated.passed), ("failures", plain.failed, accelerated.failed)):
+        lines += [f"    {what} only without Stretto: {name}" for name in sorted(a - b)]
+        lines += [f"    {what} only with Stretto: {name}" for name in sorted(b - a)]
+    if (plain.code == 0) != (accelerated.code == 0):
+        lines.append(f"    exit code {plain.code} without Stretto, {accelerated.code} with")
+    return "\n".join(lines[:20])
+
+
+def compare(
+    mpi: Mpi, modules: tuple[str, ...], start: Callable[[bool, list[str], list[str]], Outcome], alone: bool
+) -> tuple[str, str]:
+    """start(accelerated, program, prefix) as in run(). alone: one rank, where nothing can be accelerated.
+
+    Returns a line of what there was, and the problem, empty if there is none.
+    """
+    plain, before = run(mpi, modules, lambda program, prefix: start(False, program, prefix))
+    accelerated, after = run(mpi, modules, lambda program, prefix: start(True, program, prefix))
+    problem = _difference(plain, accelerated)
+    if not problem and not plain.passed:
+        problem = "    no test ran\n" + before.tail()
+    if not problem and not alone and "; accelerated" not in after.error:
+        problem = "    not accelerated\n" + after.tail()
+    counts = f"{len(plain.passed)} passes and {len(plain.failed)} failures without Stretto"
+    line = f"{counts}, {before.seconds:.0f} s plain, {after.seconds:.0f} s with Stretto"
+    return line, problem and problem + "\n" + after.tail()
