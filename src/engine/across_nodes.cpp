@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "trace/stopwatch.hpp"
+
 namespace stretto::engine {
 
 using collective::Request;
@@ -86,8 +88,8 @@ bool Communicator::fits_across(const Request& request) const {
   return fits_room && (request.op != kernels::Op::user || request.element <= in_cell);
 }
 
-void Communicator::agree_on_size_across(collective::Kind kind) {
-  if (reason() != Reason::many_nodes) return;
+void Communicator::agree_on_size(collective::Kind kind) {
+  if (!across_ || reason() != Reason::many_nodes) return;
   VaryingSize& varying = across_->varying(kind);
   if (!varying.is_decided()) varying.decide(select::depends_on_size(*policy_->rules, facts_across(kind, 0)));
   if (!varying.is_wanted() || !varying.begin_call()) return;
@@ -133,7 +135,9 @@ Outcome Communicator::choose_across(const Request& request, uint64_t bytes) {
 
 Outcome Communicator::decide_across(const Request& request) {
   Outcome outcome = choose_across(request, across_->bytes_for_rules(request));
-  if (outcome.algorithm >= 0) end_operations();
+  if (outcome.algorithm < 0) return outcome;
+  trace::takes_long();
+  end_operations();
   return outcome;
 }
 

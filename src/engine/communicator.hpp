@@ -69,15 +69,14 @@ class Communicator {
   // One that spans nodes, before its calls have been worth a state: until create_across() has made it one, they are MPI's.
   static Communicator* put_off(int size, int rank);
   bool is_put_off() const { return put_off_; }
+  bool never_takes_part() const { return declines() && !put_off_; }
   // Counts a call that begins, and says how many there have been: the same on all ranks, whatever comes of the call.
   uint64_t count_call() { return ++put_off_calls_; }
   // Takes the state of `made`, which is empty then. Null: there was no memory.
   void take(std::unique_ptr<Communicator> made);
 
   // A blocking call begins whose blocks vary: over nodes the ranks now and then agree on how large the former ones were.
-  void agree_on_size(collective::Kind kind) {
-    if (across_) agree_on_size_across(kind);
-  }
+  void agree_on_size(collective::Kind kind);
 
   // Another one of the same ranks, for a persistent collective: those may be started in any order. Collective; as create().
   Communicator* twin(void* comm) const;
@@ -156,7 +155,6 @@ class Communicator {
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
-  void agree_on_size_across(collective::Kind kind);
   select::Facts facts_across(collective::Kind kind, uint64_t bytes) const;
   Outcome choose_across(const collective::Request& request, uint64_t bytes);
   Outcome decide_across(const collective::Request& request);

@@ -71,10 +71,9 @@ Communicator* look_up(MPI_Comm comm) {
   communicator = make(comm);
   if (communicator == nullptr)
     communicator = c.without_memory;
-  else if (!communicator->declines() || communicator->is_put_off())
+  else if (!communicator->never_takes_part())
     communicator->take_turns_with_mpi(c.turns);
-  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS &&
-      (!communicator->declines() || communicator->is_put_off())) {
+  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS && !communicator->never_takes_part()) {
     log(Level::error, "MPI keeps no attribute of a communicator, so this rank would soon know nothing of it: ending the job");
     end_job(comm_world(), MPI_ERR_NO_MEM);
   }
@@ -96,7 +95,7 @@ void prepare_communicator(MPI_Comm comm) {
 // begin, as an error in what follows may be one rank's alone; and only a blocking one may wait for the others.
 bool Entry::admit_put_off(MPI_Comm comm) const {
   if (communicator->count_call() > context().nodes_after && !engine::Operation::current()) make_put_off(*communicator, comm);
-  return !communicator->declines() || communicator->is_put_off();
+  return !communicator->never_takes_part();
 }
 
 bool Entry::is_made_for_large(const Request& request, MPI_Comm comm) const {
