@@ -11,8 +11,14 @@ namespace stretto::shim {
 
 struct Posted {
   std::unique_ptr<MPI_Request[]> requests;  // `count` of them are under way
-  std::unique_ptr<uint32_t[]> numbers, ended;
+  std::unique_ptr<MPI_Status[]> statuses;   // of those that have ended
+  std::unique_ptr<uint32_t[]> numbers;
   std::unique_ptr<int[]> indices;
+  struct Ended {
+    uint32_t number;
+    size_t bytes;  // of one that was received
+  };
+  std::unique_ptr<Ended[]> ended;
   int count = 0, capacity = 0, ended_count = 0, told = 0;
 
   struct Wanted {
@@ -36,10 +42,10 @@ struct Posted {
     return true;
   }
   // That one has come, and nothing else that has not been told.
-  void end_wanted(int i) {
+  void end_wanted(int i, size_t bytes) {
     told = 0;
     ended_count = 1;
-    ended[0] = wanted[i].number;
+    ended[0] = {wanted[i].number, bytes};
     std::copy(&wanted[i + 1], &wanted[wanted_count], &wanted[i]);
     --wanted_count;
   }
@@ -48,13 +54,16 @@ struct Posted {
     if (count < capacity) return true;
     const size_t more = size_t(std::max(64, 2 * capacity));
     std::unique_ptr<MPI_Request[]> r(new (std::nothrow) MPI_Request[more]);
-    std::unique_ptr<uint32_t[]> n(new (std::nothrow) uint32_t[more]), e(new (std::nothrow) uint32_t[more]);
+    std::unique_ptr<MPI_Status[]> s(new (std::nothrow) MPI_Status[more]);
+    std::unique_ptr<uint32_t[]> n(new (std::nothrow) uint32_t[more]);
+    std::unique_ptr<Ended[]> e(new (std::nothrow) Ended[more]);
     std::unique_ptr<int[]> i(new (std::nothrow) int[more]);
-    if (!r || !n || !e || !i) return false;
+    if (!r || !s || !n || !e || !i) return false;
     std::copy_n(requests.get(), count, r.get());
     std::copy_n(numbers.get(), count, n.get());
     std::copy_n(ended.get(), ended_count, e.get());
     requests = std::move(r);
+    statuses = std::move(s);
     numbers = std::move(n);
     ended = std::move(e);
     indices = std::move(i);
@@ -64,11 +73,12 @@ struct Posted {
   MPI_Request* next() { return &requests[count]; }
   void add(uint32_t number) { numbers[count++] = number; }
 
-  // Those at indices[0..found) have; the others close up.
-  void end(int found) {
+  // Those at indices[0..found) have; the others close up. bytes_of: of a status.
+  template <class BytesOf>
+  void end(int found, BytesOf bytes_of) {
     ended_count = told = 0;
     for (int i = 0; i < found; ++i) {
-      ended[ended_count++] = numbers[indices[i]];
+      ended[ended_count++] = {numbers[indices[i]], bytes_of(statuses[i])};
       numbers[indices[i]] = collective::Links::none;
     }
     int left = 0;
@@ -80,7 +90,7 @@ struct Posted {
     count = left;
   }
   bool has_ended() const { return told < ended_count; }
-  uint32_t take() { return ended[told++]; }
+  Ended take() { return ended[told++]; }
 };
 
 }  // namespace stretto::shim

@@ -36,8 +36,11 @@ Register& rails() {
   return *made;
 }
 
-Status status_of(int code) {
-  return code == MPI_SUCCESS ? Status::good() : refused("MPI failed between the nodes");
+Status status_of(int code, int from = -1) {
+  if (code == MPI_SUCCESS) return Status::good();
+  int what = MPI_SUCCESS;
+  mpi().Error_class(code, &what);
+  return what == MPI_ERR_TRUNCATE ? collective::too_long(from) : refused("MPI failed between the nodes");
 }
 
 const HostOperands& operands(const Request& request) {
@@ -51,6 +54,12 @@ MPI_Datatype byte_type() {
     return found;
   }();
   return type;
+}
+
+size_t bytes_of(const MPI_Status& status) {
+  int bytes = 0;
+  mpi().Get_count(&status, byte_type(), &bytes);
+  return size_t(bytes);
 }
 
 class Rail final : public collective::Links {
@@ -177,7 +186,12 @@ class Rail final : public collective::Links {
   }
   Status any_ended(uint64_t deadline, uint32_t* number) override {
     if (!posted_.has_ended()) STRETTO_TRY(take_ended(deadline));
-    *number = posted_.has_ended() ? posted_.take() : none;
+    *number = none;
+    if (posted_.has_ended()) {
+      const Posted::Ended one = posted_.take();
+      *number = one.number;
+      ended_bytes_ = one.bytes;
+    }
     return Status::good();
   }
 
@@ -189,23 +203,40 @@ class Rail final : public collective::Links {
   }
 
   Status receive(int from, void* data, size_t bytes) override {
-    return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
+    return in_parts(from, bytes, [&](size_t at, int part, MPI_Request* request) {
       return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);
     });
   }
   Status send(int to, const void* data, size_t bytes) override {
-    return in_parts(bytes, [&](size_t at, int part, MPI_Request* request) {
+    return in_parts(nobody, bytes, [&](size_t at, int part, MPI_Request* request) {
       return isend(to, static_cast<const char*>(data) + at, part, message_tag, request, kept_unasked / size_t(ranks_));
     });
   }
   Status finish_messages() override {
     const int pending = pending_;
     pending_ = 0;
-    if (suspension() == nullptr) return status_of(mpi().Waitall(pending, messages_.get(), MPI_STATUSES_IGNORE));
-    return look_until([&](int* flag) { return mpi().Testall(pending, messages_.get(), flag, MPI_STATUSES_IGNORE); });
+    for (int i = 0; i < pending; ++i) {
+      const Part part = parts_[i];
+      MPI_Status end;
+      if (Status status = ended(MPI_SUCCESS, &messages_[i], &end); !status.ok()) {
+        for (int rest = i + 1; rest < pending; ++rest) withdraw(rest);
+        if (status.code != Code::disagreed) return status;
+        drop_rest(part);
+        return collective::too_long(part.from);
+      }
+      if (part.from == nobody || bytes_of(end) == part.full) continue;
+      for (; i + 1 < pending && parts_[i + 1].at > 0; ++i) withdraw(i + 1);
+    }
+    return Status::good();
   }
 
  private:
+  static constexpr int nobody = -1;
+  struct Part {  // of a message
+    int from;    // nobody: it is sent
+    size_t at, full;
+  };
+
   // A message between any two ranks. Senders may be calls ahead of a rank that waits for somebody else, whose MPI keeps what
   // comes meanwhile: so once in `most` bytes one is sent that ends only when it is received.
   int isend(int to, const void* data, int bytes, int tag, MPI_Request* request, size_t most = kept_unasked) {
@@ -219,10 +250,10 @@ class Rail final : public collective::Links {
   }
 
   // Of what has been started: when it is done.
-  Status ended(int code, MPI_Request* request) {
+  Status ended(int code, MPI_Request* request, MPI_Status* end = MPI_STATUS_IGNORE) {
     if (code != MPI_SUCCESS) return status_of(code);
-    if (suspension() == nullptr) return status_of(mpi().Wait(request, MPI_STATUS_IGNORE));
-    return look_until([&](int* flag) { return mpi().Test(request, flag, MPI_STATUS_IGNORE); });
+    if (suspension() == nullptr) return status_of(mpi().Wait(request, end));
+    return look_until([&](int* flag) { return mpi().Test(request, flag, end); });
   }
   Status after(const Status& start, int slot) { return start.ok() ? finish(slot) : start; }
 
@@ -240,12 +271,12 @@ class Rail final : public collective::Links {
       int code = take_wanted();
       found = 0;
       if (code == MPI_SUCCESS && p.count > 0 && !p.has_ended())
-        code = mpi().Testsome(p.count, p.requests.get(), &found, p.indices.get(), MPI_STATUSES_IGNORE);
+        code = mpi().Testsome(p.count, p.requests.get(), &found, p.indices.get(), p.statuses.get());
       *flag = p.has_ended() || (found != 0 && found != MPI_UNDEFINED) || (deadline != 0 && now_ns() >= deadline);
       return code;
     };
     const Status status = look_until(test);
-    if (status.ok() && found != 0 && found != MPI_UNDEFINED) p.end(found);
+    if (status.ok() && found != 0 && found != MPI_UNDEFINED) p.end(found, bytes_of);
     return status;
   }
 
@@ -261,7 +292,7 @@ class Rail final : public collective::Links {
       if (code != MPI_SUCCESS) return code;
       if (!flag) continue;
       code = mpi().Recv(one.data, one.bytes, byte_type(), status.MPI_SOURCE, one.tag, all_, MPI_STATUS_IGNORE);
-      posted_.end_wanted(i);
+      posted_.end_wanted(i, bytes_of(status));
       return code;
     }
     return MPI_SUCCESS;
@@ -292,23 +323,55 @@ class Rail final : public collective::Links {
   static constexpr int message_tag = 0;
   static constexpr size_t largest_part = size_t(1) << 30;  // of a message, whose bytes MPI counts by ints
 
-  // Calls start(offset, bytes, request) for each part of a message.
+  // Calls start(offset, bytes, request) for each part of a message, of which one that is not full is the last, so that a
+  // receiver with room for more knows its end. How long a full one is depends on where it begins alone: what a late rank's MPI
+  // can keep goes unasked.
   template <class Start>
-  Status in_parts(size_t bytes, Start start) {
-    for (size_t at = 0; at < bytes; at += largest_part) {
+  Status in_parts(int from, size_t bytes, Start start) {
+    for (size_t at = 0;;) {
+      const size_t full = full_part(at), part = std::min(full, bytes - at);
       if (pending_ == capacity_ && !grow()) return no_room();
-      STRETTO_TRY(status_of(start(at, int(std::min(largest_part, bytes - at)), &messages_[pending_])));
-      ++pending_;
+      STRETTO_TRY(status_of(start(at, int(part), &messages_[pending_])));
+      parts_[pending_++] = {from, at, full};
+      if (part < full) return Status::good();
+      at += part;
     }
-    return Status::good();
+  }
+  size_t full_part(size_t at) const { return at < kept_unasked / size_t(ranks_) ? sent_unasked : largest_part; }
+
+  // Of a message that has ended before: nothing will come.
+  void withdraw(int i) {
+    if (parts_[i].from == nobody) return;
+    mpi().Cancel(&messages_[i]);
+    mpi().Wait(&messages_[i], MPI_STATUS_IGNORE);
+  }
+
+  // What may be left of a message that was too long: some MPI do not end while there are messages for a rank that has ended.
+  void drop_rest(const Part& part) {
+    constexpr uint64_t patience_ns = 100'000'000;
+    size_t at = part.at;
+    for (uint64_t begin = now_ns(); now_ns() - begin < patience_ns;) {
+      int flag = 0;
+      MPI_Status found;
+      if (mpi().Iprobe(part.from, message_tag, all_, &flag, &found) != MPI_SUCCESS) return;
+      if (!flag) continue;
+      at += full_part(at);
+      const size_t bytes = bytes_of(found);
+      mpi().Recv(nullptr, 0, byte_type(), part.from, message_tag, all_, MPI_STATUS_IGNORE);
+      if (bytes < full_part(at)) return;
+      begin = now_ns();
+    }
   }
 
   bool grow() {
     const int capacity = std::max(16, 2 * capacity_);
-    std::unique_ptr<MPI_Request[]> more(new (std::nothrow) MPI_Request[size_t(capacity)]);
-    if (!more) return false;
-    if (pending_ > 0) memcpy(more.get(), messages_.get(), size_t(pending_) * sizeof(MPI_Request));
-    messages_ = std::move(more);
+    std::unique_ptr<MPI_Request[]> messages(new (std::nothrow) MPI_Request[size_t(capacity)]);
+    std::unique_ptr<Part[]> parts(new (std::nothrow) Part[size_t(capacity)]);
+    if (!messages || !parts) return false;
+    std::copy_n(messages_.get(), pending_, messages.get());
+    std::copy_n(parts_.get(), pending_, parts.get());
+    messages_ = std::move(messages);
+    parts_ = std::move(parts);
     capacity_ = capacity;
     return true;
   }
@@ -329,7 +392,8 @@ class Rail final : public collective::Links {
   int ranks_ = 1;            // of all_
   Rail* next_ = nullptr;
   MPI_Request requests_[slots + message_slots];
-  std::unique_ptr<MPI_Request[]> messages_;  // of those that are under way
+  std::unique_ptr<MPI_Request[]> messages_;  // of the parts that are under way
+  std::unique_ptr<Part[]> parts_;
   int pending_ = 0, capacity_ = 0;
   Posted posted_;
   std::unique_ptr<size_t[]> unasked_;  // by rank: bytes sent since it was known to have received all before

@@ -23,6 +23,9 @@ struct Functions {
   static constexpr auto Ialltoallv = MPI_Ialltoallv;
   static constexpr auto Iallgatherv = MPI_Iallgatherv;
   static constexpr auto Iprobe = MPI_Iprobe;
+  static constexpr auto Get_count = MPI_Get_count;
+  static constexpr auto Cancel = MPI_Cancel;
+  static constexpr auto Error_class = MPI_Error_class;
   static constexpr auto Recv = MPI_Recv;
   static constexpr auto Irecv = MPI_Irecv;
   static constexpr auto Isend = MPI_Isend;
@@ -33,9 +36,7 @@ struct Functions {
   static constexpr auto Igatherv = MPI_Igatherv;
   static constexpr auto Iallgather = MPI_Iallgather;
   static constexpr auto Test = MPI_Test;
-  static constexpr auto Testall = MPI_Testall;
   static constexpr auto Wait = MPI_Wait;
-  static constexpr auto Waitall = MPI_Waitall;
   static constexpr auto Testsome = MPI_Testsome;
 
   static int Iallreduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,

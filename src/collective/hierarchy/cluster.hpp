@@ -16,6 +16,10 @@
 
 namespace stretto::collective {
 
+inline Status too_long(int from) {
+  return disagreed("a message between nodes is longer than the room for it", from);
+}
+
 // The stages between nodes, on this rank's rail: collective over its ranks, in the same order on all of them. Sizes are in bytes
 // and fit an int. What is started in a slot is finished before the slot is used again. A rank without a rail has messages alone.
 class Links {
@@ -76,11 +80,14 @@ class Links {
   virtual Status post_send(int to, const void* data, size_t bytes, int stage, uint32_t number) = 0;
   // The number of one that has ended, each once. Waits for one, until `deadline` of now_ns() at most if it is not 0: then `none`.
   virtual Status any_ended(uint64_t deadline, uint32_t* number) = 0;
+  // Bytes of the message that any_ended() told of last, if it was received: fewer than there is room for, or as many.
+  size_t ended_bytes() const { return ended_bytes_; }
 
   // Adds up a number over all ranks of the communicator. Of blocking collectives only.
   virtual Status add_up(uint64_t* number) = 0;
 
-  // Messages of any size, begun here and ended all together.
+  // Messages of any size, begun here and ended all together. One may be shorter than the room for it, as in MPI; where one is
+  // longer its end is lost, and finish_messages() says so.
   virtual Status receive(int from, void* data, size_t bytes) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
   virtual Status finish_messages() = 0;
@@ -88,6 +95,8 @@ class Links {
  protected:
   bool started() const { return started_; }
   Suspension* suspension() const { return suspension_; }
+
+  size_t ended_bytes_ = 0;
 
  private:
   bool started_ = false;

@@ -34,18 +34,13 @@ class ClusterGather : Rooted {
 
   Status give() {
     Piece own{request_.gives->data, block_};
-    const bool alone = surely_alone();
-    if (alone) STRETTO_TRY(send(root_, own));
-    STRETTO_TRY(find_sizes());
-    if (alone) return cluster_.links->finish_messages();
+    if (own.bytes == 0) return Status::good();
     if (one_message_here()) {
-      if (total_ == 0) return Status::good();
       STRETTO_TRY(in_node(0, &own, place_.leads(0) ? stacked_pieces(cluster_.room()) : nullptr));
       if (!place_.leads(0)) return Status::good();
-      own = {cluster_.room(), total_};
+      own = {cluster_.room(), total_of(place_.node)};
     }
-    if (own.bytes == 0) return Status::good();
-    STRETTO_TRY(send(root_, own));
+    STRETTO_TRY(cluster_.links->send(root_, own.data, own.bytes));
     return cluster_.links->finish_messages();
   }
 
@@ -57,7 +52,7 @@ class ClusterGather : Rooted {
           room += joined(n) ? 0 : bytes;
           return cluster_.links->receive(place_.rank_at(n, 0), to, bytes);
         },
-        [&](int n, int l) { return receive(place_.rank_at(n, l), of(n, l)); });
+        [&](int n, int l) { return cluster_.links->receive(place_.rank_at(n, l), of(n, l).data, of(n, l).bytes); });
   }
 
   Status take_messages() {

@@ -45,23 +45,19 @@ class ClusterScatter : Rooted {
             if (of(n, l).bytes > 0) memcpy(room, of(n, l).data, of(n, l).bytes);
           return cluster_.links->send(place_.rank_at(n, 0), packed, bytes);
         },
-        [&](int n, int l) { return send(place_.rank_at(n, l), of(n, l)); });
+        [&](int n, int l) { return cluster_.links->send(place_.rank_at(n, l), of(n, l).data, of(n, l).bytes); });
   }
 
   Status get() {
-    Piece own{request_.gets[root_].data, block_};
-    const bool alone = surely_alone();
-    if (alone) STRETTO_TRY(receive(root_, own));
-    STRETTO_TRY(find_sizes());
-    if (alone) return cluster_.links->finish_messages();
-    const bool packed = one_message_here();
-    if (packed) own = place_.leads(0) ? Piece{cluster_.room(), total_} : Piece{nullptr, 0};
-    if (own.bytes > 0) {
-      STRETTO_TRY(receive(root_, own));
-      STRETTO_TRY(cluster_.links->finish_messages());
-    }
-    if (!packed || total_ == 0) return Status::good();
+    if (block_ == 0) return Status::good();
+    if (!one_message_here()) return receive(request_.gets[root_].data, block_);
+    if (place_.leads(0)) STRETTO_TRY(receive(cluster_.room(), total_of(place_.node)));
     return in_node(0, place_.leads(0) ? stacked_pieces(cluster_.room()) : nullptr);
+  }
+
+  Status receive(void* data, size_t bytes) {
+    STRETTO_TRY(cluster_.links->receive(root_, data, bytes));
+    return cluster_.links->finish_messages();
   }
 
   const Request& request_;

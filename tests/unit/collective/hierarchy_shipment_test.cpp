@@ -17,6 +17,10 @@ class EveryClusterShipment : public ::testing::TestWithParam<int> {
   void run_random(ClusterOfThreads& ranks, size_t most_bytes) {
     Plan plan = random_plan(row().kind, ranks.size(), random_,
                             [&] { return random_() % 8 == 0 ? 0 : random_() % (random_() % 2 ? 70 : most_bytes + 1); });
+    run(ranks, plan);
+  }
+
+  void run(ClusterOfThreads& ranks, const Plan& plan) {
     std::vector<std::unique_ptr<Part>> parts;
     for (int r = 0; r < ranks.size(); ++r) parts.push_back(std::make_unique<Part>(plan, r));
     ranks.run([&](Cluster& cluster) { return row().run(cluster, parts[size_t(cluster.place.rank)]->request()); });
@@ -54,10 +58,10 @@ TEST_P(EveryClusterShipment, ReachesManyRanks) {
   for (size_t most : {100, cut ? 100000 : 3000}) run_random(ranks, most);
 }
 
-std::vector<int> rows() {
+std::vector<int> rows(bool (*of_kind)(Kind)) {
   std::vector<int> found;
   for (int i = 0; i < cluster_algorithm_count; ++i)
-    if (is_shipment(cluster_algorithms[i].kind)) found.push_back(i);
+    if (of_kind(cluster_algorithms[i].kind)) found.push_back(i);
   return found;
 }
 
@@ -65,7 +69,29 @@ std::string title(const ::testing::TestParamInfo<int>& info) {
   return std::string(name(cluster_algorithms[info.param].kind)) + "_" + cluster_algorithms[info.param].name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, EveryClusterShipment, ::testing::ValuesIn(rows()), title);
+INSTANTIATE_TEST_SUITE_P(Table, EveryClusterShipment, ::testing::ValuesIn(rows(is_shipment)), title);
+
+// Whose receivers do not know from MPI how much comes: programs give more room, and MPI lets them.
+class ShipmentOfSizesToldToGiversAlone : public EveryClusterShipment {};
+
+TEST_P(ShipmentOfSizesToldToGiversAlone, LeavesTheRestOfTheRoom) {
+  const size_t piece = Links::sent_unasked;
+  for (const std::vector<int>& placement : {placements[0], placements[2], placements[7]}) {
+    ClusterOfThreads ranks(placement);
+    for (size_t spare : {size_t(1), size_t(1000), piece, 5 * piece + 1})
+      for (size_t bytes : {size_t(0), size_t(8), piece - 1, piece, piece + 1, 2 * piece, 9 * piece + 7}) {
+        Plan plan = random_plan(row().kind, ranks.size(), random_, [&] { return bytes; });
+        plan.in_place.assign(plan.in_place.size(), false);
+        plan.spare = bytes > 0 ? spare : 0;  // who gives nothing sends nothing, as in MPI
+        run(ranks, plan);
+      }
+  }
+}
+
+bool told_to_givers_alone(Kind kind) {
+  return is_shipment(kind) && varies(kind) && kind != Kind::allgatherv;
+}
+INSTANTIATE_TEST_SUITE_P(Table, ShipmentOfSizesToldToGiversAlone, ::testing::ValuesIn(rows(told_to_givers_alone)), title);
 
 }  // namespace
 }  // namespace stretto::collective

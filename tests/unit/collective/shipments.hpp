@@ -37,6 +37,7 @@ struct Plan {
   std::vector<std::vector<Bytes>> message;  // [from][to]
   std::vector<bool> in_place;
   size_t between = gap;  // pieces
+  size_t spare = 0;      // bytes of room behind each message that is received
 
   bool gives(int r) const { return gathers(kind) || !scatters(kind) || r == root; }
   bool gets(int r) const { return scatters(kind) || !gathers(kind) || r == root; }
@@ -114,7 +115,9 @@ class Part {
     if (!given_.gaps_intact() || !got_.gaps_intact()) return false;
     for (int r = 0; plan_.gets(rank_) && r < plan_.ranks; ++r) {
       if ((in_place() && scatters(plan_.kind)) || !plan_.gives(r)) continue;
-      if (got_.get(size_t(r)) != plan_.message[size_t(r)][size_t(rank_)]) return false;
+      Bytes expected = plan_.message[size_t(r)][size_t(rank_)];
+      expected.resize(expected.size() + plan_.spare, filler);
+      if (got_.get(size_t(r)) != expected) return false;
     }
     return true;
   }
@@ -132,7 +135,7 @@ class Part {
   }
   std::vector<size_t> sizes_got() const {
     std::vector<size_t> sizes;
-    for (int r = 0; plan_.gets(rank_) && r < plan_.ranks; ++r) sizes.push_back(got_bytes(r));
+    for (int r = 0; plan_.gets(rank_) && r < plan_.ranks; ++r) sizes.push_back(got_bytes(r) + plan_.spare);
     return sizes;
   }
 
