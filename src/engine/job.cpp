@@ -9,7 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "collective/patterns/claims.hpp"
+#include "platform/build_id.hpp"
 #include "platform/futex.hpp"
 #include "platform/rendezvous.hpp"
 #include "platform/scheduling.hpp"
@@ -36,12 +36,11 @@ uint64_t pool_cap(const Settings& settings) {
   return eighth < default_cap ? eighth : default_cap;
 }
 
-// What must be the same on all ranks: settings, rules, and the layout that this build puts into shared memory.
+// What must be the same on all ranks: settings, rules, and the build, as ranks of two that differ by a line may not get on.
 uint64_t common_fingerprint(const Settings& settings, const select::Rules& rules) {
   uint64_t hash = fingerprint(settings) * 31 + rules.fingerprint;
   for (const char* c = STRETTO_VERSION; *c; ++c) hash = hash * 31 + uint8_t(*c);
-  hash = hash * 31 + collective::slot_ring_grows_at + collective::slot_of(3 * collective::slot_ring_grows_at / 2);
-  return hash * 31 + sizeof(collective::RankBoard) + sizeof(Member) * 7 + collective::PresenceBoard::bytes(2) * 13;
+  return hash * 31 + platform::build_id();
 }
 
 // A rank that may run in several domains is in none of them: such ranks count as one domain.
