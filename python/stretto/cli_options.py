@@ -43,7 +43,8 @@ OrderOption = Annotated[
     Order | None,
     typer.Option(
         "--order",
-        help="Order of sums: by rank, the same bits in every run; the ranks of a domain first; or as they arrive, other bits.",
+        help="Order of sums: by rank, the same bits in every run; the ranks of a domain first; or as they arrive, other bits "
+        "(large sums with --arena).",
     ),
 ]
 MpiOption = Annotated[

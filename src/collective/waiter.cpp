@@ -28,7 +28,7 @@ Status Waiter::wait_long(const Wait& wait) {
   for (uint32_t i = 1; i <= policy_.spins; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, while_spinning, wait));
-    if (i >= first_offer && std::has_single_bit(i)) platform::yield();
+    if (i >= first_offer && std::has_single_bit(i) && !keeps_cpu()) offer();
     cpu_relax();
   }
   return offer_then_sleep(wait);
@@ -39,6 +39,7 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
   const bool drives = must_drive();
   const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
   uint64_t seen = began;
+  bool stays = keeps_cpu() && !drives;
   Periods periods = while_yielding;
   if (drives) periods.progress = 1;
   for (uint32_t i = 1; policy_.patience_ns > 0 || drives; ++i) {
@@ -49,6 +50,7 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
       // Where a yield takes so long as others work, MPI's messages would hardly get on.
       if (now - seen > brief_ns * periods.progress) periods.progress = 1;
       seen = now;
+      stays = keeps_cpu() && now - began < WaitPolicy::usual_stay_ns;
       if (now - began > early_ns && may_sleep_early()) {
         const Status slept = sleep(wait);
         policy_.early_sleepers->fetch_sub(1, std::memory_order_relaxed);
@@ -56,9 +58,22 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
       }
       if (now - began > policy_.patience_ns) break;
     }
-    platform::yield();
+    stays ? rest() : offer();
   }
   return sleep(wait);
+}
+
+bool Waiter::keeps_cpu() const {
+  return has_own_cpu() && (policy_.own_cpus || (offers_again_ > 0 && now_ns() < offers_again_));
+}
+
+void Waiter::offer() {
+  constexpr uint64_t turn_ns = 500'000, long_ns = 100'000'000;
+  if (!has_own_cpu()) return platform::yield();
+  const uint64_t began = now_ns();
+  platform::yield();
+  const uint64_t now = now_ns();
+  if (now - began > turn_ns) offers_again_ = now + long_ns;
 }
 
 // Whether this rank has been counted as one that sleeps early.

@@ -21,11 +21,15 @@ struct WaitPolicy {
   // whose core has gone idle takes 30 to 40 us.
   static constexpr uint64_t usual_patience_ns = 10'000'000;
   uint64_t patience_ns = usual_patience_ns;
+  // A yield may cost a turn of whatever else runs there, 3 ms and more. Where that is no rank it is worth so much only when the
+  // wait has been long. No rank can stand on this one's CPUs: so it is from the start; else after a yield that took a turn.
+  static constexpr uint64_t usual_stay_ns = 1'000'000;
+  bool own_cpus = false;
   // Where yields do not pass a shared CPU on, a rank sleeps early, if no more than `surplus` do: so the CPUs stay awake.
   std::atomic<int32_t>* early_sleepers = nullptr;
   int32_t surplus = 0;
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
-  static WaitPolicy dedicated() { return {.fenced = false}; }
+  static WaitPolicy dedicated(bool own_cpus = false) { return {.own_cpus = own_cpus, .fenced = false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
   static WaitPolicy oversubscribed() { return {.looks = 4, .spins = 0}; }
   // So it does where they are of different scheduling groups (platform/scheduling.hpp).
@@ -200,6 +204,8 @@ class Waiter {
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
   Status offer_then_sleep(const Wait& wait);
+  bool keeps_cpu() const;  // see WaitPolicy::own_cpus
+  void offer();
   bool may_sleep_early() const;
   bool must_drive() const { return hooks_.windows != nullptr && hooks_.windows->load(std::memory_order_relaxed) > 0; }
   Status sleep(const Wait& wait);
@@ -211,6 +217,7 @@ class Waiter {
   WaitHooks hooks_;
   Suspension* suspension_ = nullptr;
   bool is_beside_ = false;
+  uint64_t offers_again_ = 0;  // when yields have not taken a turn for long; 0: they never have
 };
 
 }  // namespace stretto::collective

@@ -71,6 +71,7 @@ Sharing find_sharing(const Member* members, int count, int self) {
       if (members[k].cpus == members[i].cpus) ++same, first = k;
     const int surplus = same - members[i].cpus.count();
     if (surplus > 0) sharing.crowded = true;
+    if (i != self && members[i].cpus.meets(members[self].cpus)) sharing.own_cpus = false;
     if (i == self && surplus > 0) sharing.first = first, sharing.surplus = surplus;
   }
   const bool exceed_quota = quota > 0 && count > quota;
@@ -207,10 +208,11 @@ Status Job::agree(uint64_t deadline) {
 }
 
 collective::WaitPolicy Job::wait_policy() const {
-  if (strcmp(settings_.wait, "spin") == 0) return {.looks = 60, .spins = UINT32_MAX, .patience_ns = 0, .fenced = false};
+  if (strcmp(settings_.wait, "spin") == 0)
+    return {.looks = 60, .spins = UINT32_MAX, .patience_ns = 0, .own_cpus = sharing_.own_cpus, .fenced = false};
   if (strcmp(settings_.wait, "yield") == 0) return {.looks = 10, .spins = 20, .patience_ns = UINT64_MAX};
   if (strcmp(settings_.wait, "futex") == 0) return {.looks = 10, .spins = 20, .patience_ns = 0};
-  if (!crowded()) return collective::WaitPolicy::dedicated();
+  if (!crowded()) return collective::WaitPolicy::dedicated(sharing_.own_cpus);
   if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed();
   return collective::WaitPolicy::in_turns(header_->members[sharing_.first].early_sleepers, sharing_.surplus);
 }

@@ -32,6 +32,12 @@ void CpuSet::merge(const CpuSet& other) {
   for (int i = 0; i < max_cpus / 64; ++i) word[i] |= other.word[i];
 }
 
+bool CpuSet::meets(const CpuSet& other) const {
+  uint64_t both = 0;
+  for (int i = 0; i < max_cpus / 64; ++i) both |= word[i] & other.word[i];
+  return both != 0;
+}
+
 bool CpuSet::operator==(const CpuSet& other) const {
   return std::equal(std::begin(word), std::end(word), std::begin(other.word));
 }

@@ -13,6 +13,7 @@ struct CpuSet {
   bool has(int cpu) const;
   int count() const;
   void merge(const CpuSet& other);
+  bool meets(const CpuSet& other) const;  // some CPU is in both
   bool operator==(const CpuSet& other) const;
 };
 

@@ -37,7 +37,7 @@ TEST(Waiter, AttendsWhateverThePolicy) {
 
 // A rank that has waited for long burns no core.
 TEST(Waiter, SleepsWhenItsPatienceIsAtAnEnd) {
-  for (WaitPolicy policy : {WaitPolicy::dedicated(), WaitPolicy::oversubscribed()}) {
+  for (WaitPolicy policy : {WaitPolicy::dedicated(), WaitPolicy::dedicated(true), WaitPolicy::oversubscribed()}) {
     Signal signal;
     std::thread late([&] {
       bool sleeps = false;

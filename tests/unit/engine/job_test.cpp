@@ -150,9 +150,12 @@ TEST(Sharing, SurplusIsOfThoseWithTheSameCpus) {
     EXPECT_EQ(find_sharing(members, 6, self).first, first[self]);
     EXPECT_EQ(find_sharing(members, 6, self).surplus, surplus[self]);
   }
+  EXPECT_FALSE(find_sharing(members, 6, 4).own_cpus);
+  EXPECT_TRUE(find_sharing(members, 6, 5).own_cpus);
   members[5].cpus.add(1);  // partly with others, and all together are more than the CPUs
   EXPECT_EQ(find_sharing(members, 6, 5).first, 0);
   EXPECT_EQ(find_sharing(members, 6, 5).surplus, 3);
+  EXPECT_FALSE(find_sharing(members, 6, 5).own_cpus);
   put_on_cpus(members, 6, 6);
   EXPECT_EQ(find_sharing(members, 6, 1).surplus, 0);
   for (auto& member : members) member.cpu_quota = 2.5;
