@@ -36,7 +36,7 @@ class Rank:
     mpi_library: str
     mpi_seconds: float
     collective_seconds: float
-    running_seconds: float  # from the end of MPI_Init to the begin of MPI_Finalize, or as far as the rank is known to have run
+    running_seconds: float  # from the end of MPI_Init to the begin of MPI_Finalize, or to the rank's end; 0: not known
 
     @property
     def finished(self) -> bool:
@@ -113,9 +113,13 @@ class Summary:
 
     @property
     def mpi_share(self) -> float:
-        """Of the ranks' time between MPI_Init and MPI_Finalize, the part spent in MPI calls; 0 where it is not known."""
-        running = sum(rank.running_seconds for rank in self.ranks)
-        return self.mpi_seconds / running if running > 0 else 0.0
+        """Of the ranks' time between MPI_Init and MPI_Finalize, the part spent in MPI calls; 0 where it is not known.
+
+        Threads may be in MPI at the same time, so that their sum is more than their rank's time: that is all of it, no more.
+        """
+        known = [rank for rank in self.ranks if rank.running_seconds > 0]
+        running = sum(rank.running_seconds for rank in known)
+        return sum(min(rank.mpi_seconds, rank.running_seconds) for rank in known) / running if running > 0 else 0.0
 
 
 def read_folder(folder: Path) -> tuple[list[record.Record], list[str]]:
@@ -195,11 +199,18 @@ def _add(summary: Summary, one: record.Record, rate: float, end_ns: int) -> None
         collective_ticks += count.ticks if _COLLECTIVE.fullmatch(name) else 0
     for name, kind in one.kinds.items():
         _add_kind(summary.collectives.setdefault(name, Collective()), kind, rate)
-    end = one.finalize_ns or (max(one.last_ns, end_ns) if one.host == socket.gethostname() else one.last_ns)  # whose clock
+    end = _end_of(one, end_ns)
     running = (end - one.init_ns) * 1e-9 if 0 < one.init_ns < end else 0.0
     mpi, collective = mpi_ticks * rate, collective_ticks * rate
     names = (one.accelerating, one.verdict, one.host, one.mpi_library)
     summary.ranks.append(Rank(one.world_rank, one.pid, one.stage, *names, mpi, collective, running))
+
+
+def _end_of(one: record.Record, end_ns: int) -> int:
+    """When a rank ended, on its own clock; 0: not known. Killed on another host it left no time, and its clock is another one."""
+    if one.finalize_ns or "MPI_Abort" in one.functions:
+        return one.finalize_ns or one.last_ns
+    return max(one.last_ns, end_ns) if one.host == socket.gethostname() else 0
 
 
 def _add_kind(into: Collective, kind: record.KindCount, rate: float) -> None:

@@ -46,6 +46,28 @@ def test_a_killed_rank_borrows_the_others_clock_and_ends_with_the_job(monkeypatc
     assert report.warnings(summary, None) == [], "it may still run"
 
 
+def test_a_rank_killed_on_another_host_has_no_share_in_the_time() -> None:
+    """All that its record has is the time of MPI_Init, of a clock that may be another one."""
+    killed = example(1, 2, stage=1, last=(1202, 601), finalize_ns=0)
+    summary = analysis.summarise(records(example(0, 2), killed), end_ns=10**9)
+    assert summary.ranks[1].running_seconds == 0
+    mpi = summary.ranks[0].mpi_seconds
+    summary.ranks[0].mpi_seconds = mpi / 4
+    assert summary.mpi_share == pytest.approx(mpi / 4 / 800e-9)
+    assert analysis.as_json(summary)["ranks"][1]["running_seconds"] == 0
+
+
+def test_a_rank_that_aborts_says_when() -> None:
+    aborting = example(functions=("MPI_Abort", "MPI_Allreduce", "MPI_Send"), stage=1, finalize_ns=0)
+    assert analysis.summarise(records(aborting)).ranks[0].running_seconds == pytest.approx(900e-9)
+
+
+def test_threads_that_are_in_mpi_at_once_make_no_more_than_all_of_the_time() -> None:
+    summary = analysis.summarise(records(example()))
+    assert summary.ranks[0].mpi_seconds > summary.ranks[0].running_seconds
+    assert summary.mpi_share == 1
+
+
 def test_ranks_without_a_record_are_named() -> None:
     summary = analysis.summarise(records(example(0, 4), example(2, 4)))
     assert summary.missing == [1, 3]
