@@ -204,6 +204,18 @@ def show_settings() -> None:
 _COMMANDS = frozenset(one.name or (one.callback.__name__ if one.callback else "") for one in app.registered_commands)
 
 
+def _open_closed_streams() -> None:
+    """A standard stream that is closed leads nowhere: else the next file that is opened would take its number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
 def _drop_output() -> None:
     """What is not written yet has nowhere to go: no second error when Python ends."""
     with contextlib.suppress(OSError):
@@ -214,6 +226,7 @@ def _drop_output() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; what stands after the first -- is the user's, untouched. Every failure is one line."""
+    _open_closed_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     dashes = words.index("--") if "--" in words else len(words)
     own, command = words[:dashes], words[dashes + 1 :]

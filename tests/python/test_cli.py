@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,20 @@ def test_compare(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.Ca
     assert main(["compare", "-n", "2", "--library", str(library), "--json", str(target), "--", str(launcher), "0"]) == 0
     out = capfd.readouterr().out
     assert [line.split()[1] for line in out.splitlines() if line.startswith("preload=")] == [
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_the_exit_code_holds_where_a_standard_stream_is_closed(
+    closed: str, launcher: Path, library: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "summary.json"
+    script = f'exec "$@" {closed}'
+    command = [sys.executable, "-m", "stretto", *words(launcher, library, "--summary", str(target)), "5"]
+    done = subprocess.run(["sh", "-c", script, "sh", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 5
+    assert "Traceback" not in done.stderr
+    assert ("Allreduce" in done.stderr) == ("2>&-" not in closed)
+    assert json.loads(target.read_text())["exit_code"] == 5
+
+
         "accelerate=off",
         "accelerate=on",
         "accelerate=off",
