@@ -22,6 +22,21 @@ def mentions(path: Path, symbol: str) -> bool:
     return f"{symbol}\0".encode() in _dynamic(path)[1]
 
 
+def damage(path: Path) -> str:
+    """Why such a file cannot be loaded, as far as its headers tell; empty: they do not. The loader maps what is not there too."""
+    try:
+        with path.open("rb") as file:
+            ends = [offset + size for kind, offset, _, size in _headers(file) if kind == _PT_LOAD]
+            length = file.seek(0, 2)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except (struct.error, ValueError, OverflowError):
+        return "is cut off or damaged"
+    if not ends:
+        return "is no library for 64-bit Linux"
+    return f"is cut off: {length} bytes of at least {max(ends)}" if max(ends) > length else ""
+
+
 def _dynamic(path: Path) -> tuple[list[tuple[int, int]], bytes]:
     """The dynamic section's (tag, value), and the names that it and the symbols use; both empty for anything else."""
     try:
@@ -38,16 +53,21 @@ def _at(file: BinaryIO, offset: int, size: int) -> bytes:
     return file.read(size)
 
 
-def _read_dynamic(file: BinaryIO) -> tuple[list[tuple[int, int]], bytes]:
+def _headers(file: BinaryIO) -> list[tuple[int, int, int, int]]:
+    """Of each program header: type, offset, address, size in the file. Empty where it is no such file."""
     ident = _at(file, 0, 64)
     if ident[:6] != b"\x7fELF\x02\x01":
-        return [], b""
+        return []
     (table,) = struct.unpack_from("<Q", ident, 32)
     entry_size, entries = struct.unpack_from("<HH", ident, 54)
     if entry_size != 56:
-        return [], b""
-    # Of each program header: type, (flags), offset, address, (physical address), size in the file.
-    headers = [row[0:1] + row[2:4] + row[5:6] for row in struct.iter_unpack("<IIQQQQQQ", _at(file, table, 56 * entries))]
+        return []
+    rows = struct.iter_unpack("<IIQQQQQQ", _at(file, table, 56 * entries))
+    return [(kind, offset, address, size) for kind, _, offset, address, _, size, _, _ in rows]
+
+
+def _read_dynamic(file: BinaryIO) -> tuple[list[tuple[int, int]], bytes]:
+    headers = _headers(file)
     dynamic = next((_at(file, offset, size) for kind, offset, _, size in headers if kind == _PT_DYNAMIC), b"")
     tags = list(struct.iter_unpack("<QQ", dynamic[: len(dynamic) // 16 * 16]))
     values = dict(tags)

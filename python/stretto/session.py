@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stretto import analysis, job, meeting, preload, programs
+from stretto import analysis, elf, job, meeting, preload, programs
 from stretto.errors import StrettoError
 from stretto.launchers import Launcher, Style, identify
 from stretto.rewrite import PRELOAD, merge, rewrite
@@ -106,6 +106,8 @@ def plan(
     if library is not None and not library.is_file():
         raise StrettoError(f"preload library {library} is missing")
     path = library.resolve() if library is not None else preload.find(chosen)
+    if damage := elf.damage(path):
+        raise StrettoError(f"preload library {path} {damage}")
     mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
     wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
     arena_library = preload.find_arena(path) if wanted else None

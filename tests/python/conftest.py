@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,8 @@ def hydra(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
+    """The headers of a library in which nothing is."""
     path = tmp_path / "libstretto_ompi.so"
-    path.write_bytes(b"")
+    header = struct.pack("<6s26xQ14xHH6x", b"\x7fELF\x02\x01", 64, 56, 1)
+    path.write_bytes(header + struct.pack("<IIQQQQQQ", 1, 0, 0, 0, 0, 120, 120, 4096))
     return path

@@ -68,6 +68,11 @@ def test_missing_library_and_unwritable_summary(
 ) -> None:
     assert main(words(launcher, tmp_path / "absent.so")) == 2
     assert "is missing" in capfd.readouterr().err
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(library.read_bytes()[:-1])
+    assert main(words(launcher, cut)) == 2
+    out, err = capfd.readouterr()
+    assert "cut" in err and err.count("\n") == 1 and out == "", "its ranks would die of bus errors"
     assert main(words(launcher, library, "--summary", str(tmp_path / "no" / "file.json"))) == 2
     out, err = capfd.readouterr()
     assert "cannot write" in err
@@ -99,11 +104,6 @@ def test_run(code: int, launcher: Path, library: Path, tmp_path: Path, capfd: py
     assert found["functions"]["MPI_Send"]["calls"] == 6
 
 
-def test_compare(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "comparison.json"
-    assert main(["compare", "-n", "2", "--library", str(library), "--json", str(target), "--", str(launcher), "0"]) == 0
-    out = capfd.readouterr().out
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("preload=")] == [
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_the_exit_code_holds_where_a_standard_stream_is_closed(
     closed: str, launcher: Path, library: Path, tmp_path: Path
@@ -118,6 +118,11 @@ def test_the_exit_code_holds_where_a_standard_stream_is_closed(
     assert json.loads(target.read_text())["exit_code"] == 5
 
 
+def test_compare(launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "comparison.json"
+    assert main(["compare", "-n", "2", "--library", str(library), "--json", str(target), "--", str(launcher), "0"]) == 0
+    out = capfd.readouterr().out
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("preload=")] == [
         "accelerate=off",
         "accelerate=on",
         "accelerate=off",

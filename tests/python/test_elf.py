@@ -33,6 +33,18 @@ def test_what_is_no_elf_file_needs_nothing(tmp_path: Path) -> None:
     assert elf.needed(tmp_path / "absent") == []
 
 
+def test_a_library_that_was_not_copied_wholly(tmp_path: Path) -> None:
+    whole = Path(shutil.which("ls") or sys.executable)
+    assert elf.damage(whole) == ""
+    part = tmp_path / "part.so"
+    part.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    assert elf.damage(part).startswith(f"is cut off: {part.stat().st_size} bytes of at least ")
+    for bytes_left in (0, 40, 100):
+        part.write_bytes(whole.read_bytes()[:bytes_left])
+        assert elf.damage(part)
+    assert "cannot be read" in elf.damage(tmp_path / "absent.so")
+
+
 @pytest.fixture(scope="module")
 def library() -> bytes:
     return Path(shutil.which("true") or sys.executable).read_bytes()[:65536]
@@ -47,3 +59,4 @@ def test_damaged_files_do_no_harm(tmp_path: Path, library: bytes, data: st.DataO
     file = tmp_path / "damaged"
     file.write_bytes(bytes(raw))
     assert isinstance(elf.needed(file), list)
+    assert isinstance(elf.damage(file), str)
