@@ -19,6 +19,8 @@ static double spread; /* in alpha */
 static float *in, *out;
 static MPI_Comm comm;                /* of the calls that are measured: a new one for each operation and size */
 static int *counts, *places, *pairs; /* of the v forms: block r has count - r % 4 elements */
+static int* byte_places;             /* and types: of alltoallw */
+static MPI_Datatype* types;
 
 static double now(void) {
   struct timespec t;
@@ -39,6 +41,12 @@ static double bytes_out(void) {
   return sent;
 }
 
+/* Pairs must agree: to and from every rank what the lower of both has. */
+static void agree_on_pairs(void) {
+  const int own = counts[rank];
+  for (int r = 0; r < size; ++r) pairs[r] = counts[r] < own ? counts[r] : own;
+}
+
 /* count: elements of the vector that is reduced or sent to all, else of the blocks for all ranks together. */
 static void call(const char* operation, int accelerated, int count) {
   const int block = count / size;
@@ -57,9 +65,18 @@ static void call(const char* operation, int accelerated, int count) {
   } else if (strcmp(operation, "alltoall") == 0) {
     (accelerated ? MPI_Alltoall : PMPI_Alltoall)(in, block, MPI_FLOAT, out, block, MPI_FLOAT, comm);
   } else if (strcmp(operation, "alltoallv") == 0) {
-    const int own = counts[rank]; /* pairs must agree: to and from every rank what the lower of both has */
-    for (int r = 0; r < size; ++r) pairs[r] = counts[r] < own ? counts[r] : own;
+    agree_on_pairs();
     (accelerated ? MPI_Alltoallv : PMPI_Alltoallv)(in, pairs, places, MPI_FLOAT, out, pairs, places, MPI_FLOAT, comm);
+  } else if (strcmp(operation, "alltoallw") == 0) {
+    agree_on_pairs();
+    for (int r = 0; r < size; ++r) byte_places[r] = places[r] * (int)sizeof(float), types[r] = MPI_FLOAT;
+    (accelerated ? MPI_Alltoallw : PMPI_Alltoallw)(in, pairs, byte_places, types, out, pairs, byte_places, types, comm);
+  } else if (strcmp(operation, "reduce_scatter") == 0) {
+    (accelerated ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(in, out, counts, MPI_FLOAT, MPI_SUM, comm);
+  } else if (strcmp(operation, "scan") == 0) {
+    (accelerated ? MPI_Scan : PMPI_Scan)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
+  } else if (strcmp(operation, "exscan") == 0) {
+    (accelerated ? MPI_Exscan : PMPI_Exscan)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
   } else if (strcmp(operation, "reduce_scatter_block") == 0) {
     (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, MPI_SUM, comm);
   } else if (strcmp(operation, "allreduce") == 0) {
@@ -212,6 +229,8 @@ int main(int argc, char** argv) {
   counts = calloc((size_t)size, sizeof(int));
   places = calloc((size_t)size, sizeof(int));
   pairs = calloc((size_t)size, sizeof(int));
+  byte_places = calloc((size_t)size, sizeof(int));
+  types = calloc((size_t)size, sizeof(MPI_Datatype));
   for (int i = 3; i < argc; ++i) {
     if (atoll(argv[i]) > 0 || is_arrival(argv[i])) continue;
     if (strcmp(argv[i], "barrier") == 0) {
@@ -227,6 +246,8 @@ int main(int argc, char** argv) {
   free(counts);
   free(places);
   free(pairs);
+  free(byte_places);
+  free(types);
   MPI_Finalize();
   return 0;
 }

@@ -16,6 +16,8 @@ struct Arguments {
   int count() const { return int(data.count); }
   const int* counts() const { return data.counts.get(); }
   const int* places() const { return data.places.get(); }
+  const int* byte_places() const { return data.byte_places.get(); }
+  const MPI_Datatype* types() const { return data.types.get(); }
   MPI_Datatype type() const { return mpi.float32; }
   MPI_Op sum() const { return mpi.sum; }
 };
@@ -56,6 +58,9 @@ void allgatherv(const Arguments& a) {
 void alltoallv(const Arguments& a) {
   a.side.Alltoallv(a.in(), a.counts(), a.places(), a.type(), a.out(), a.counts(), a.places(), a.type(), a.comm);
 }
+void alltoallw(const Arguments& a) {
+  a.side.Alltoallw(a.in(), a.counts(), a.byte_places(), a.types(), a.out(), a.counts(), a.byte_places(), a.types(), a.comm);
+}
 void reduce_scatter(const Arguments& a) {
   a.side.Reduce_scatter(a.in(), a.out(), a.counts(), a.type(), a.sum(), a.comm);
 }
@@ -90,6 +95,7 @@ const Collective collectives[] = {
     {"scatterv", true, false, Part::all, Part::one, Result::root, Part::one, with<scatterv>},
     {"allgatherv", false, false, Part::one, Part::all, Result::each, Part::all, with<allgatherv>},
     {"alltoallv", false, false, Part::all, Part::all, Result::each, Part::all, with<alltoallv>},
+    {"alltoallw", false, false, Part::all, Part::all, Result::each, Part::all, with<alltoallw>},
     {"reduce_scatter", false, false, Part::all, Part::one, Result::sum, Part::all, with<reduce_scatter>},
     {"reduce_scatter_block", false, false, Part::all, Part::one, Result::sum, Part::all, with<reduce_scatter_block>},
     {"scan", false, false, Part::one, Part::one, Result::sum_to_here, Part::one, with<scan>},

@@ -19,6 +19,8 @@ struct Data {
   size_t count = 0;  // floats of a block
   Buffer send, receive;
   std::unique_ptr<int[]> counts, places;  // of the blocks, for the forms that take them
+  std::unique_ptr<int[]> byte_places;     // the places in bytes, and the types: of alltoallw
+  std::unique_ptr<MPI_Datatype[]> types;
 };
 
 enum class Part : uint8_t { none, one, all };  // blocks: none, one, one per rank
@@ -50,8 +52,8 @@ inline bool reduces(const Collective& c) {
   return c.result == Result::sum || c.result == Result::sum_to_here || c.result == Result::sum_below;
 }
 
-// Allocates and touches buffers for blocks of up to `bytes`. False without memory.
-bool open_data(const Collective& c, size_t bytes, Data* data);
+// Allocates and touches buffers for blocks of up to `bytes`, of elements of `type`. False without memory.
+bool open_data(const Collective& c, size_t bytes, MPI_Datatype type, Data* data);
 
 // Rewrites this rank's input of call number `iteration`, as a program does that computes between calls.
 void fill(const Collective& c, const Data& data, int root, unsigned iteration);

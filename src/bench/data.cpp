@@ -83,17 +83,21 @@ void FreeBuffer::operator()(float* buffer) const {
   free(buffer);
 }
 
-bool open_data(const Collective& c, size_t bytes, Data* data) {
+bool open_data(const Collective& c, size_t bytes, MPI_Datatype type, Data* data) {
   const int ranks = data->ranks;
   data->count = bytes / sizeof(float);
   data->send = touched(bytes * blocks(c.sends, ranks));
   data->receive = touched(bytes * blocks(c.receives, ranks));
   data->counts.reset(new (std::nothrow) int[size_t(ranks)]);
   data->places.reset(new (std::nothrow) int[size_t(ranks)]);
-  if (!data->send || !data->receive || !data->counts || !data->places) return false;
+  data->byte_places.reset(new (std::nothrow) int[size_t(ranks)]);
+  data->types.reset(new (std::nothrow) MPI_Datatype[size_t(ranks)]);
+  if (!data->send || !data->receive || !data->counts || !data->places || !data->byte_places || !data->types) return false;
   for (int r = 0; r < ranks; ++r) {
     data->counts[size_t(r)] = int(data->count);
     data->places[size_t(r)] = int(data->count) * r;
+    data->byte_places[size_t(r)] = int(bytes / sizeof(float) * sizeof(float)) * r;
+    data->types[size_t(r)] = type;
   }
   return true;
 }

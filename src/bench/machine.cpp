@@ -37,7 +37,7 @@ double Machine::once_us(Work work, float* to, const float* a, const float* b, si
 double Machine::measure_us(Work work, size_t bytes) {
   Data data;
   data.ranks = 2;  // two blocks to read, one to write
-  if (max_over_ranks(mpi_, open_data(*collective_named("reduce_scatter", 14), bytes, &data) ? 0 : 1) > 0) return -1;
+  if (max_over_ranks(mpi_, open_data(*collective_named("reduce_scatter", 14), bytes, mpi_.float32, &data) ? 0 : 1) > 0) return -1;
   const float *a = data.send.get(), *b = a + data.count;
   once_us(work, data.receive.get(), a, b, data.count, 1);
   const double first = max_over_ranks(mpi_, once_us(work, data.receive.get(), a, b, data.count, 1));
@@ -75,7 +75,7 @@ double Machine::message_us(size_t bytes) {
   if (ranks_ < 2) return 0;
   Data data;
   data.ranks = ranks_;
-  if (max_over_ranks(mpi_, open_data(*collective_named("allreduce", 9), bytes, &data) ? 0 : 1) > 0) return -1;
+  if (max_over_ranks(mpi_, open_data(*collective_named("allreduce", 9), bytes, mpi_.float32, &data) ? 0 : 1) > 0) return -1;
   const int count = int(data.count), other = 1 - rank_;
   double best = 0;
   for (int i = 0; i < 4 * tries; ++i) {

@@ -8,6 +8,8 @@
 
 namespace stretto::bench {
 
+using Types = const MPI_Datatype*;
+
 // F(name, result and parameters)
 #define STRETTO_BENCH_CALLS(F)                                                                                                \
   F(Init, int(int*, char***))                                                                                                 \
@@ -33,6 +35,7 @@ namespace stretto::bench {
   F(Scatterv, int(const void*, const int*, const int*, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm))                \
   F(Allgatherv, int(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, MPI_Comm))                   \
   F(Alltoallv, int(const void*, const int*, const int*, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, MPI_Comm)) \
+  F(Alltoallw, int(const void*, const int*, const int*, Types, void*, const int*, const int*, Types, MPI_Comm))               \
   F(Reduce_scatter, int(const void*, void*, const int*, MPI_Datatype, MPI_Op, MPI_Comm))                                      \
   F(Reduce_scatter_block, int(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm))                                       \
   F(Scan, int(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm))                                                       \

@@ -158,7 +158,7 @@ const char* Session::run_size(const Collective& c, size_t bytes) {
   Data data;
   data.rank = rank_;
   data.ranks = ranks_;
-  const bool room = fits(c, bytes) && open_data(c, bytes, &data);
+  const bool room = fits(c, bytes) && open_data(c, bytes, mpi_.float32, &data);
   if (sum_over_ranks(mpi_, room ? 0 : 1) != 0) {
     if (json_ != nullptr) write_skipped(json_, c, bytes, "too large for this machine");
     return nullptr;

@@ -33,7 +33,8 @@ SONAMES = {
 # What the program can measure (src/bench/collectives.cpp).
 COLLECTIVES = (
     *("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"),
-    *("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"),
+    *("gatherv", "scatterv", "allgatherv", "alltoallv", "alltoallw"),
+    *("reduce_scatter", "reduce_scatter_block", "scan", "exscan"),
 )
 _POLL_SECONDS = 0.1
 
