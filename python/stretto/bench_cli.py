@@ -16,7 +16,15 @@ import typer
 
 from stretto import preload, programs, report
 from stretto.benchmark import program, tables
-from stretto.cli_options import LibraryOption, MpiOption, check_writable, command_after_dashes, write_json, write_text
+from stretto.cli_options import (
+    LibraryOption,
+    MpiOption,
+    OrderOption,
+    check_writable,
+    command_after_dashes,
+    write_json,
+    write_text,
+)
 from stretto.errors import StrettoError
 
 if TYPE_CHECKING:
@@ -27,7 +35,9 @@ SHAPES = "balanced, ascending, descending, first-delayed, last-delayed, random, 
 Sizes = Annotated[
     str, typer.Option("--sizes", metavar="LIST|A:B:F", help="Bytes of a block: 8,1K,1M, or from A to B by factor F.")
 ]
-Budget = Annotated[float, typer.Option("--budget", min=1, metavar="MS", help="Time to spend on a point.")]
+Budget = Annotated[
+    float, typer.Option("--budget", min=1, metavar="MS", help="Time to spend on a point; three samples are taken anyway.")
+]
 MpiLibrary = Annotated[
     Path | None, typer.Option("--mpi-library", metavar="FILE", help="The MPI library, where it is not the launcher's.")
 ]
@@ -47,7 +57,11 @@ def bench(
     arrival: Annotated[str, typer.Option("--arrival", metavar="SHAPE", help=f"Ranks arrive apart: {SHAPES}.")] = "",
     spread: Annotated[
         str,
-        typer.Option("--spread", metavar="X,Y", help="Largest delays, as multiples of a balanced call (random: of a message)."),
+        typer.Option(
+            "--spread",
+            metavar="X,Y",
+            help="Largest delays, as multiples of a balanced call (random: of a message). Default: 0.5,1,2,10,20,50.",
+        ),
     ] = "",
     seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Of random delays and places.")] = 1,
     permute: Annotated[bool, typer.Option("--permute", help="Another rank is late from call to call.")] = False,
@@ -63,6 +77,7 @@ def bench(
     root: Annotated[int, typer.Option("--root", metavar="RANK", min=0, help="Root of rooted collectives.")] = 0,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Leave the ranks where the launcher puts them.")] = False,
     arena: Arena = None,
+    order: OrderOption = None,
     mpi: MpiOption = None,
     library: LibraryOption = None,
     mpi_library: MpiLibrary = None,
@@ -80,25 +95,32 @@ def bench(
         raise StrettoError("--arrival and --replay exclude one another")
     if spread and not arrival:
         raise StrettoError("--spread needs --arrival")
-    if also and plain:
-        raise StrettoError("--also and --plain exclude one another")
+    for option, given in (("--also", also), ("--order", order)):
+        if given and plain:
+            raise StrettoError(f"{option} and --plain exclude one another")
     _check_names(collectives or [])
     _check_sizes(sizes)
     _check_word("--mode", mode, "auto|single|batch|loop", "single, batch, loop or auto")
     _check_word("--also", also or "slices", r"\w+(,\w+)*", "names of algorithms, such as slices,paper_small")
     _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
     _check_word("--spread", spread or "1", f"{_NUMBER}(,{_NUMBER})*", "numbers, such as 1,10")
+    arrival = _OTHER_NAMES.get(arrival, arrival)
+    _check_ranks(command, root, arrival)
+    if also:
+        _check_algorithms(also, collectives or _DEFAULT, library)
     check_writable(output)
     check_writable(picture)
-    words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--root", str(root)]
-    words += ["--collectives", ",".join(collectives)] if collectives else []
+    words = ["--sizes", sizes, "--mode", mode, "--budget", f"{budget:g}", "--least", _LEAST, "--root", str(root)]
+    words += ["--collectives", ",".join(collectives or _DEFAULT)]
     words += ["--keep-places"] if keep_places else []
     words += ["--plain"] if plain else []
     words += ["--also", also] if also else []
     if arrival:
+        words += ["--most-point", f"{budget * _MOST_BUDGETS:g}"]
         words += ["--arrival", arrival, "--seed", str(seed), *(["--spreads", spread] if spread else [])]
         words += ["--permute"] if permute else []
-    choice = program.Choice(mpi and mpi.value, library, arena, plain, mpi_library)
+    settings = (("STRETTO_ORDER", order.value),) if order else ()
+    choice = program.Choice(mpi and mpi.value, library, arena, plain, mpi_library, settings)
     with tempfile.TemporaryDirectory(prefix="stretto-replay-") as folder:
         if replay:
             words += ["--delays", str(_delays(replay, command, collectives or [], Path(folder)))]
@@ -120,7 +142,11 @@ def _without_program(context: typer.Context, name: str) -> list[str]:
 
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SIZE = r"\d+[KMkm]?"
-_SHAPES = "balanced|ascending|descending|first-delayed|last-delayed|random|[1-9]\\d{0,5}-late|half-late"
+_OTHER_NAMES = {"first-late": "first-delayed", "last-late": "last-delayed"}
+_SHAPES = "balanced|ascending|descending|(first|last)-(delayed|late)|random|[1-9]\\d{0,5}-late|half-late"
+_DEFAULT = ("barrier", "bcast", "reduce", "allreduce")
+_LEAST = "3"  # samples, however long they take,
+_MOST_BUDGETS = 30  # but for points of which the delays alone take so many times the budget
 _NUMBER = r"\d+(\.\d*)?"
 
 
@@ -155,6 +181,29 @@ def _check_names(collectives: Sequence[str]) -> None:
         raise StrettoError(f"{unknown[0]} cannot be measured: choose of {', '.join(program.COLLECTIVES)}")
 
 
+def _check_ranks(command: Sequence[str], root: int, arrival: str) -> None:
+    """As the program would say on each rank, where the command tells how many there are."""
+    try:
+        ranks = ranks_of(command)
+    except StrettoError:
+        return
+    late = re.match(r"\d+", arrival)
+    if root >= ranks:
+        raise StrettoError(f"--root {root}: there are ranks 0 to {ranks - 1}")
+    if late and int(late[0]) >= ranks:
+        raise StrettoError(f"--arrival {arrival}: of {ranks} ranks at most {ranks - 1} can be late")
+
+
+def _check_algorithms(also: str, collectives: Sequence[str], library: Path | None) -> None:
+    from stretto.benchmark.chooser import Chooser
+
+    algorithms = Chooser(library or preload.any_library()).algorithms
+    known = dict.fromkeys(name for one in collectives for name in algorithms.get(one, []))
+    for name in also.split(","):
+        if name not in known:
+            raise StrettoError(f"--also {name}: no algorithm for {', '.join(collectives)}; choose of {', '.join(known)}")
+
+
 def _check_picture(picture: Path | None) -> None:
     if picture and picture.suffix not in (".svg", ".html"):
         raise StrettoError(f"{picture}: a picture is a .svg or a .html file")
@@ -185,10 +234,11 @@ def _spread(rows: Any) -> str:
 
 
 def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
-    """Prints each line as it comes, and a header before each collective."""
-    shown: set[str] = set()
+    """Prints each line as it comes, and a header before each collective, and where an algorithm is not there for all sizes."""
+    shown: tuple[str, ...] = ()
 
     def show(results: Results, point: Point | None) -> None:
+        nonlocal shown
         lines: list[str] = []
         if point is None:
             skipped = results.skipped[-1:] if shown else []
@@ -196,8 +246,9 @@ def _printer(printed: list[str]) -> Callable[[Results, Point | None], None]:
             lines += [] if shown or results.points else [tables.setup_line(results.setup)]
         else:
             point = point.as_run(results.accelerating)
-            lines += [] if point.collective in shown else [tables.header(point)]
-            shown.add(point.collective)
+            columns = (point.collective, *tables.names(point))
+            lines += [] if columns == shown else [tables.header(point)]
+            shown = columns
             lines.append(tables.row(point))
         for line in lines:
             printed.append(line)

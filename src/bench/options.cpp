@@ -29,8 +29,10 @@ constexpr char help[] =
     "  --also LIST          MPI_X and PMPI_X, and these algorithms of the preloaded Stretto\n"
     "  --arrival SHAPE      balanced, ascending, descending, first-delayed, last-delayed, random, K-late, half-late\n"
     "  --spreads LIST       the largest delay, as multiples of the time of a balanced call (random: of a message)\n"
+    "                       (default: 0.5,1,2,10,20,50)\n"
     "  --of-call            random spreads are multiples of the time of a balanced call too\n"
     "  --most-delay MS      no rank comes later than that\n"
+    "  --most-point MS      points of which the delays alone take longer are left out\n"
     "  --seed N             of random delays and places (default: 1)\n"
     "  --permute            ranks change places in the shape from call to call\n"
     "  --delays FILE        recorded delays instead of a shape: a call per line, ns per rank\n";
@@ -144,6 +146,8 @@ bool parse_one(int letter, const char* text, Options* options) {
       return options->of_call = true;
     case 'D':
       return (options->most_delay_ms = atof(text)) > 0;
+    case 'P':
+      return (options->most_point_ms = atof(text)) > 0;
     case 'a':
       return options->arrival = true, parse_shape(text, &options->pattern);
     case 'x':
@@ -165,12 +169,12 @@ constexpr option table[] = {{"keep-places", 0, nullptr, 'k'}, {"mpi", 1, nullptr
                             {"arrival", 1, nullptr, 'a'},     {"spreads", 1, nullptr, 'x'},    {"seed", 1, nullptr, 'e'},
                             {"permute", 0, nullptr, 'u'},     {"delays", 1, nullptr, 'd'},     {"also", 1, nullptr, 'A'},
                             {"of-call", 0, nullptr, 'o'},     {"most-delay", 1, nullptr, 'D'}, {"help", 0, nullptr, 'h'},
-                            {nullptr, 0, nullptr, 0}};
+                            {"most-point", 1, nullptr, 'P'},  {nullptr, 0, nullptr, 0}};
 
 void set_defaults(Options* options) {
   parse_collectives("barrier,bcast,reduce,allreduce", options);
   parse_sizes("8:16M:4", options);
-  parse_spreads("0.5,1,2,10", options);
+  parse_spreads("0.5,1,2,10,20,50", options);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ struct Options {
   bool arrival = false;        // under `pattern`
   bool of_call = false;        // random spreads too are multiples of a balanced call's time
   double most_delay_ms = 0;    // no rank is later than that; 0: no limit
+  double most_point_ms = 0;    // points of which the delays alone take longer are left out; 0: none
   Pattern pattern;
   const char* recorded = nullptr;
 };

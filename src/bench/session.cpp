@@ -43,6 +43,7 @@ const char* Session::open() {
   mpi_.library.Comm_rank(mpi_.world, &rank_);
   mpi_.library.Comm_size(mpi_.world, &ranks_);
   if (options_.root >= ranks_) return "--root is not a rank";
+  if (options_.pattern.shape == Shape::some && options_.pattern.late >= ranks_) return "--arrival: all ranks would be late";
   clock_ = open_ticks();
   preload_ = find_preload();
   if ((options_.candidates || options_.also != nullptr) && (preload_.algorithms == nullptr || preload_.next_rules == nullptr))
@@ -203,14 +204,21 @@ const char* Session::run_spread(const Collective& c, Data& data, size_t bytes, d
   plan.pattern = &options_.pattern;
   plan.spread_us = spread * unit_us;
   if (options_.most_delay_ms > 0) plan.spread_us = std::min(plan.spread_us, options_.most_delay_ms * 1000);
-  const Point point = measure(mpi_, c, data, Mode::single, plan, line_);
-  const double bound = bound_us(c, bytes, plan, point);
   char shape[32];
   const Pattern& pattern = options_.pattern;
   if (pattern.shape == Shape::some)
     snprintf(shape, sizeof shape, "%d-late", pattern.late);
   else
     snprintf(shape, sizeof shape, "%s", shape_names[int(pattern.shape)]);
+  const double delays_ms = plan.spread_us / 1000 * plan.side_count * plan.least;
+  if (options_.most_point_ms > 0 && delays_ms > options_.most_point_ms) {
+    char why[96];
+    snprintf(why, sizeof why, "%s x%g: delays of %.0f ms are too long for this --budget", shape, spread, plan.spread_us / 1000);
+    if (json_ != nullptr) write_skipped(json_, c, bytes, why);
+    return nullptr;
+  }
+  const Point point = measure(mpi_, c, data, Mode::single, plan, line_);
+  const double bound = bound_us(c, bytes, plan, point);
   return finish({&c, bytes, ranks_, Mode::single, shape, spread, unit_us, floor_us(c, bytes), bound}, plan, point);
 }
 

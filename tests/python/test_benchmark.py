@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stretto import bench_cli
+from stretto import bench_cli, record
 from stretto.benchmark import chooser, choosing, explain, pictures, program, rules_file, tables, tuning
 from stretto.benchmark.choosing import Range
 from stretto.benchmark.model import Point, Results
@@ -101,6 +101,73 @@ def test_table_of_one_side_has_no_ratio() -> None:
     (point,) = results(line("bcast", 8, mpi=1.25)).points
     assert tables.header(point).split() == "bcast bytes MPI us p10 floor us samples".split()
     assert "WRONG" not in tables.row(point)
+
+
+def test_columns_stand_apart_whatever_the_algorithms_are_called() -> None:
+    (point,) = results(line("allreduce", 8, mpi=1.0, pmpi=2.0, a_long_name_of_one=3.0)).points
+    assert "p10  a_long_name_of_one us        p10" in tables.header(point)
+    assert len(tables.header(point)) == len(tables.row(point))
+
+
+def test_a_header_stands_again_where_an_algorithm_is_not_there_for_all_sizes(capsys: pytest.CaptureFixture[str]) -> None:
+    show = bench_cli._printer([])
+    found = results()
+    for one in (
+        line("allreduce", 8, mpi=1.0, flat=2.0),
+        line("allreduce", 16, mpi=1.0, flat=2.0),
+        line("allreduce", 64, mpi=1.0),
+    ):
+        show(found, found.take(one))
+    headers = [said for said in capsys.readouterr().out.splitlines() if "samples" in said]
+    assert ["flat us" in header for header in headers] == [True, False]
+
+
+def test_every_collective_that_is_counted_can_be_measured() -> None:
+    assert set(program.COLLECTIVES) == {kind.lower() for kind in record.KINDS}
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[program.Choice, list[str]]]:
+    """What the benchmark program would have been told."""
+    told: list[tuple[program.Choice, list[str]]] = []
+
+    def run(_: object, choice: program.Choice, words: list[str], __: object) -> Results:
+        told.append((choice, words))
+        return results(line("allreduce", 8, mpi=1.0, pmpi=2.0))
+
+    monkeypatch.setattr(program, "run", run)
+    return told
+
+
+def test_the_order_of_sums_is_told_to_the_ranks(measured: list[tuple[program.Choice, list[str]]]) -> None:
+    assert main(["bench", "--order", "arrival", "--", "mpirun", "-n", "2"]) == 0
+    assert main(["bench", "--", "mpirun", "-n", "2"]) == 0
+    assert [choice.settings for choice, _ in measured] == [(("STRETTO_ORDER", "arrival"),), ()]
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"), [("last-late", "last-delayed"), ("first-late", "first-delayed"), ("1-late", "1-late")]
+)
+def test_names_of_shapes(shape: str, told: str, measured: list[tuple[program.Choice, list[str]]]) -> None:
+    assert main(["bench", "--arrival", shape, "--", "mpirun", "-n", "2"]) == 0
+    words = measured[0][1]
+    assert words[words.index("--arrival") + 1] == told
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--arrival", "9-late"], "--arrival 9-late: of 2 ranks at most 1 can be late"),
+        (["--root", "2"], "--root 2: there are ranks 0 to 1"),
+        (["--order", "arrival", "--plain"], "--order and --plain exclude one another"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before(
+    options: list[str], said: str, measured: list[object], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *options, "--", "mpirun", "-n", "2"]) == 2
+    assert capfd.readouterr().err == f"stretto: {said}\n"
+    assert not measured
 
 
 def test_table_under_an_arrival_pattern_has_delay_waiting_and_bound() -> None:

@@ -9,6 +9,7 @@ from stretto.benchmark.model import LIBRARY, PROGRAM, Point
 from stretto.wording import clean, digits
 
 NONE = "-"
+_WIDTH = 11  # of a column at least
 
 
 def setup_line(setup: dict[str, Any]) -> str:
@@ -37,6 +38,11 @@ def names(point: Point) -> tuple[str, ...]:
 
 
 def header(point: Point) -> str:
+    cells = _header(point)
+    return _row(cells, _widths(cells))
+
+
+def _header(point: Point) -> list[str]:
     both = LIBRARY in point.sides and PROGRAM in point.sides
     cells = [point.collective, "bytes"]
     if point.shape:
@@ -47,7 +53,12 @@ def header(point: Point) -> str:
         for name in names(point):
             cells += [f"{name} us", "p10"]
     cells += ["ratio"] if both else []
-    return _row([*cells, "bound us" if point.shape else "floor us", "samples"])
+    return [*cells, "bound us" if point.shape else "floor us", "samples"]
+
+
+def _widths(cells: Sequence[str]) -> list[int]:
+    """Of the columns but the first: they follow the names of algorithms, which are of any length."""
+    return [max(_WIDTH, len(cell) + 2) for cell in cells[1:]]
 
 
 def row(point: Point) -> str:
@@ -59,7 +70,7 @@ def row(point: Point) -> str:
         cells += [number(point.median(side)), _over(point.median(side), point.bound) if point.shape else _p10(point, side)]
     cells += [number(point.ratio)] if both else []
     cells += [number(point.bound if point.shape else point.floor), str(point.samples)]
-    return _row(cells) + ("  WRONG RESULTS" if point.wrong else "")
+    return _row(cells, _widths(_header(point))) + ("  WRONG RESULTS" if point.wrong else "")
 
 
 def pattern(point: Point) -> str:
@@ -75,5 +86,5 @@ def _p10(point: Point, side: str) -> str:
     return number(point.sides[side].get("p10_us"))
 
 
-def _row(cells: Sequence[str]) -> str:
-    return f"{cells[0]:<20}" + "".join(f"{cell:>11}" for cell in cells[1:])
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return f"{cells[0]:<20}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True))
