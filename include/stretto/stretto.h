@@ -21,7 +21,8 @@ int stretto_accelerating(const char** why);
 
 /* How algorithms are chosen: for `stretto tune`, and for whoever measures. A rules file is explained in src/select/rules.hpp. */
 
-/* Every algorithm, one line each: collective TAB name TAB largest vector in bytes. Static storage. */
+/* Every algorithm, one line each: collective TAB name TAB largest vector in bytes; TAB "nodes" where it is for communicators that
+ * span nodes. Static storage. */
 const char* stretto_algorithms(void);
 
 /* The built-in rules, as the text of a rules file. Static storage. */
@@ -45,6 +46,7 @@ typedef struct {
   int arena;           /* every rank has mapped the arenas of all */
   const char* library; /* the MPI: "openmpi", "mpich", "intelmpi" or "other"; null: other */
   int fresh;           /* what rules say of a communicator's first calls; line 0 where they say nothing */
+  int nodes;           /* over which the ranks are spread, as evenly as can be; 0: 1 */
 } stretto_question;
 
 /* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line; -1:

@@ -86,8 +86,7 @@ def bench(
 
     stretto bench allreduce -- mpirun -n 4
 
-    The launcher's command ends before the program, which Stretto brings. Ranks may come late: --arrival, --replay. All run on
-    one node.
+    The launcher's command ends before the program, which Stretto brings. Ranks may come late: --arrival, --replay.
     """
     command = _without_program(context, "bench")
     _check_picture(picture)
@@ -295,8 +294,13 @@ def tune(
     explain: Annotated[bool, typer.Option("--explain", help="Tell what will run and why: --explain allreduce 64K.")] = False,
     ranks: Annotated[
         int | None,
-        typer.Option("-n", "--ranks", metavar="N", min=1, help="With --explain: ranks on this node. Default: one per CPU."),
+        typer.Option(
+            "-n", "--ranks", metavar="N", min=1, help="With --explain: ranks on all nodes. Default: one per CPU of a node."
+        ),
     ] = None,
+    nodes: Annotated[
+        int, typer.Option("--nodes", metavar="N", min=1, help="With --explain: over which the ranks are spread evenly.")
+    ] = 1,
     sizes: Sizes = "8:16M:2",
     budget: Budget = 300,
     output: Annotated[Path | None, typer.Option("--output", metavar="FILE", help="Write the rules there.")] = None,
@@ -313,10 +317,11 @@ def tune(
 
     stretto tune -- mpirun -n 4
 
-    The launcher's command ends before the program, which Stretto brings. Tune once for each number of ranks that matters.
+    The launcher's command ends before the program, which Stretto brings. Tune once for each number of ranks, and of nodes, that
+    matters.
     """
     if explain:
-        return _explain(context, collectives or [], ranks, bool(arena), library)
+        return _explain(context, collectives or [], ranks, nodes, bool(arena), library)
     command = _without_program(context, "tune")
     return _tune(
         command,
@@ -369,16 +374,18 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     report.say(f"rules written to {tuned.path}" + ("" if wanted.output else "; jobs use them from now on"))
 
 
-def _explain(context: typer.Context, words: list[str], ranks: int | None, arena: bool, library: Path | None) -> None:
+def _explain(context: typer.Context, words: list[str], ranks: int | None, nodes: int, arena: bool, library: Path | None) -> None:
     from stretto.benchmark import explain as explaining
     from stretto.benchmark.chooser import Chooser, Question
 
     if len(words) not in (1, 2) or context.obj:
         raise StrettoError("write stretto tune --explain COLLECTIVE SIZE [-n RANKS], such as --explain allreduce 64K -n 4")
     cpus = len(os.sched_getaffinity(0))
-    number = ranks or max(cpus, 2)
+    number = ranks or max(cpus, 2) * nodes
+    if nodes > number:
+        raise StrettoError(f"{number} ranks are on {number} nodes at most, not on {nodes}")
     size = explaining.parse_bytes(words[1]) if len(words) == 2 else 0
-    question = Question(words[0], size, number, number > cpus, arena)
+    question = Question(words[0], size, number, -(-number // nodes) > cpus, arena, nodes=nodes)
     lines, refused = explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)
     print("\n".join(lines))
     if refused:

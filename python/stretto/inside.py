@@ -23,6 +23,7 @@ class Question(ctypes.Structure):
         ("arena", ctypes.c_int),
         ("library", ctypes.c_char_p),
         ("fresh", ctypes.c_int),
+        ("nodes", ctypes.c_int),
     )
 
 
@@ -40,8 +41,8 @@ def tuning(library: ctypes.CDLL) -> list[str]:
 
 
 def explain(library: ctypes.CDLL, rules: str | None, words: list[Any]) -> list[Any]:
-    """(code, algorithm, line). `words`: collective, bytes, ranks, crowded, arena, library, fresh."""
-    asked = Question(words[0].encode(), *words[1:5], words[5].encode(), words[6])
+    """(code, algorithm, line). `words`: collective, bytes, ranks, crowded, arena, library, fresh, nodes."""
+    asked = Question(words[0].encode(), *words[1:5], words[5].encode(), *words[6:8])
     algorithm, line = ctypes.c_char_p(), ctypes.c_int()
     given = rules.encode() if rules is not None else None
     code = library.stretto_explain(given, ctypes.byref(asked), ctypes.byref(algorithm), ctypes.byref(line))

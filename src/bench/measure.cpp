@@ -39,7 +39,7 @@ class Race {
   void shuffle(unsigned round, char* order) const;
   unsigned take(unsigned rounds, Stamp* stamps, char* side_of);
   bool gather(unsigned rounds, Point* point);
-  Reading reading() const { return {plan_.crowded && !batch_, batch_, calls_}; }
+  Reading reading() const { return {(plan_.crowded || line_.is_far()) && !batch_, batch_, calls_}; }
 
   const Mpi& mpi_;
   const Collective& collective_;
@@ -158,6 +158,8 @@ bool Race::gather(unsigned rounds, Point* point) {
   if (sum_over_ranks(mpi_, stamps && all && side_of ? 0 : 1) != 0) return false;
   point->hop_ns[0] = line_.hop_ns();
   const unsigned total = take(rounds, stamps.get(), side_of.get());
+  const uint64_t ahead = uint64_t(line_.ahead());
+  for (unsigned k = 0; k < total; ++k) stamps[k].set_back(ahead);
   point->hop_ns[1] = line_.hop_ns();
   const int words = int(total * sizeof(Stamp) / sizeof(uint64_t));
   mpi_.library.Gather(stamps.get(), words, mpi_.uint64, all.get(), words, mpi_.uint64, 0, mpi_.world);

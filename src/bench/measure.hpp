@@ -60,8 +60,8 @@ struct Point {
 };
 
 // Collective over MPI_COMM_WORLD. A sample's time is max exit - max arrival over the ranks; a rank arrives when it enters the
-// call, but where ranks share cores, when it was to enter it, since it is ready then and the core is the library's to give.
-// Batch: (max exit - min entry) / calls, rewriting the inputs included.
+// call, but where ranks share cores, or a node's start line may reach it late, when it was to enter it, since it is ready then
+// and the core is the library's to give. Batch: (max exit - min entry) / calls, rewriting the inputs included.
 Point measure(const Mpi& mpi, const Collective& collective, Data& data, Mode mode, const Plan& plan, StartLine& line);
 
 }  // namespace stretto::bench

@@ -82,6 +82,7 @@ Preload find_preload() {
   find("stretto_version", &found.version);
   find("stretto_accelerating", &found.accelerating);
   find("stretto_algorithms", &found.algorithms);
+  find("stretto_default_rules", &found.default_rules);
   find("stretto_next_rules", &found.next_rules);
   find("stretto_tuning", &found.tuning);
   return found;

@@ -69,6 +69,7 @@ struct Preload {
   const char* (*version)();
   int (*accelerating)(const char**);
   const char* (*algorithms)();
+  const char* (*default_rules)();
   int (*next_rules)(const char*);
   int (*tuning)(const char**, const char**, const char**);
 };

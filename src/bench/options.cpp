@@ -10,9 +10,8 @@ namespace {
 
 constexpr char help[] =
     "usage: mpirun -n N stretto-bench-ABI --mpi LIBRARY --json FILE [options]\n"
-    "Times collectives as a program calls them (MPI_X) and as the MPI library does them (PMPI_X) in turn on the same buffers, "
-    "on\n"
-    "one node. `stretto bench` runs it and shows the results.\n"
+    "Times collectives as a program calls them (MPI_X) and as the MPI library does them (PMPI_X) in turn on the same buffers.\n"
+    "`stretto bench` runs it and shows the results.\n"
     "  --mpi FILE           the MPI library to load\n"
     "  --json FILE          a JSON line per point goes there\n"
     "  --collectives LIST   such as allreduce,bcast (default: barrier,bcast,reduce,allreduce)\n"

@@ -54,8 +54,8 @@ void write_side(FILE* json, const SidePoint& side, int ranks, bool with_ranks) {
 void write_setup(FILE* json, const Setup& setup) {
   fputs("{\"kind\":\"setup\",\"library\":", json);
   write_text(json, setup.library);
-  fprintf(json, ",\"ranks\":%d,\"cores\":%d,\"crowded\":%s,\"pinned\":%s,\"clock\":\"%s\"", setup.ranks, setup.cores,
-          setup.crowded ? "true" : "false", setup.pinned ? "true" : "false", setup.clock);
+  fprintf(json, ",\"ranks\":%d,\"nodes\":%d,\"cores\":%d,\"crowded\":%s,\"pinned\":%s,\"clock\":\"%s\"", setup.ranks, setup.nodes,
+          setup.cores, setup.crowded ? "true" : "false", setup.pinned ? "true" : "false", setup.clock);
   write_preload(json, setup.preload);
   fputs(",\"cpus\":[", json);
   for (int r = 0; r < setup.ranks; ++r) {

@@ -8,8 +8,9 @@
 namespace stretto::bench {
 
 struct Setup {
-  const char* library;   // of MPI
-  int ranks, cores;      // cores that the ranks together may use
+  const char* library;  // of MPI
+  int ranks, nodes;
+  int cores;             // that the ranks together may use
   bool crowded, pinned;  // ranks outnumber cores; each was given a core by this program
   const char* clock;
   Preload preload;

@@ -15,17 +15,29 @@ namespace {
 
 constexpr size_t most_block = size_t(1) << 30;
 
-// Whether ranks must share a core: all together, or those with equal sets.
-bool must_share(const platform::CpuSet* cpus, int ranks, platform::CpuSet* all) {
-  *all = {};
-  bool share = false;
+// The CPUs of the ranks of one node.
+struct NodeCpus {
+  platform::CpuSet all;
+  bool share = false;  // ranks must share a core: all together, or those with equal sets
+  bool alike = true;   // all have the same set
+};
+
+NodeCpus cpus_of_node(const platform::CpuSet* cpus, const int* node_of, int ranks, int node) {
+  NodeCpus found;
+  int here = 0;
+  const platform::CpuSet* first = nullptr;
   for (int i = 0; i < ranks; ++i) {
-    all->merge(cpus[i]);
+    if (node_of[i] != node) continue;
+    ++here;
+    if (first == nullptr) first = &cpus[i];
+    found.alike = found.alike && cpus[i] == *first;
+    found.all.merge(cpus[i]);
     int same = 0;
-    for (int k = 0; k < ranks; ++k) same += cpus[k] == cpus[i];
-    share = share || same > cpus[i].count();
+    for (int k = 0; k < ranks; ++k) same += node_of[k] == node && cpus[k] == cpus[i];
+    found.share = found.share || same > cpus[i].count();
   }
-  return share || ranks > all->count();
+  found.share = found.share || here > found.all.count();
+  return found;
 }
 
 // This process to the CPU number `place` of the set; best effort.
@@ -44,16 +56,19 @@ const char* Session::open() {
   mpi_.library.Comm_size(mpi_.world, &ranks_);
   if (options_.root >= ranks_) return "--root is not a rank";
   if (options_.pattern.shape == Shape::some && options_.pattern.late >= ranks_) return "--arrival: all ranks would be late";
-  clock_ = open_ticks();
+  nodes_ = find_nodes(mpi_, rank_, ranks_);
+  if (!nodes_.node_of) return "no memory";
+  clock_ = open_ticks(nodes_.count == 1);
   preload_ = find_preload();
-  if ((options_.candidates || options_.also != nullptr) && (preload_.algorithms == nullptr || preload_.next_rules == nullptr))
+  if ((options_.candidates || options_.also != nullptr) &&
+      (preload_.algorithms == nullptr || preload_.next_rules == nullptr || preload_.default_rules == nullptr))
     return "Stretto is not loaded";
   // Files are opened by rank 0; whether it could is known to all.
   if (rank_ == 0) json_ = fopen(options_.json, "we");
   if (from_rank_0(mpi_, json_ != nullptr ? 1 : 0) == 0) return "the file for the results cannot be written";
   mpi_.program.Barrier(mpi_.world);  // a library that starts with the first collective has now started
   describe_setup();
-  if (const char* problem = line_.open(mpi_, rank_, ranks_, cpus_, crowded_)) return problem;
+  if (const char* problem = line_.open(mpi_, rank_, ranks_, nodes_, cpus_, crowded_)) return problem;
   hop_ns_ = from_rank_0(mpi_, line_.hop_ns());
   machine_.open(rank_, ranks_, cores_);
   return nullptr;
@@ -64,13 +79,21 @@ bool Session::find_cores(platform::CpuSet* cpus) {
   auto exchange = [&] {
     const platform::CpuSet mine = platform::allowed_cpus();
     mpi_.library.Allgather(&mine, int(sizeof mine), mpi_.byte, cpus, int(sizeof mine), mpi_.byte, mpi_.world);
-    crowded_ = must_share(cpus, ranks_, &cpus_);
-    cores_ = cpus_.count();
-    return std::all_of(cpus, cpus + ranks_, [&](const platform::CpuSet& one) { return one == cpus[0]; });
+    bool alike = true;
+    crowded_ = false;
+    cores_ = 0;
+    for (int node = 0; node < nodes_.count; ++node) {
+      const NodeCpus found = cpus_of_node(cpus, nodes_.node_of.get(), ranks_, node);
+      crowded_ = crowded_ || found.share;
+      alike = alike && found.alike;
+      cores_ += found.all.count();
+      if (node == nodes_.own) cpus_ = found.all;
+    }
+    return alike;
   };
   const bool alike = exchange();
   if (options_.keep_places || crowded_ || !alike || ranks_ == 1) return false;
-  pin(cpus[0], rank_);
+  pin(cpus_, nodes_.local);
   exchange();
   return true;
 }
@@ -83,7 +106,8 @@ void Session::describe_setup() {
   int length = 0;
   mpi_.library.Get_library_version(library, &length);
   library[strcspn(library, "\n")] = '\0';
-  if (json_ != nullptr) write_setup(json_, {library, ranks_, cores_, crowded_, pinned, clock_, preload_, cpus.get()});
+  if (json_ != nullptr)
+    write_setup(json_, {library, ranks_, nodes_.count, cores_, crowded_, pinned, clock_, preload_, cpus.get()});
 }
 
 void Session::close() {
@@ -113,7 +137,7 @@ const char* Session::run_collective(const Collective& c) {
 // All ranks' buffers of a point in half of the memory.
 bool Session::fits(const Collective& c, size_t bytes) const {
   const size_t each = bytes * (blocks(c.sends, ranks_) + blocks(c.receives, ranks_));
-  return bytes * blocks(c.receives, ranks_) <= most_block && each * size_t(ranks_) <= platform::physical_memory() / 2;
+  return bytes * blocks(c.receives, ranks_) <= most_block && each * size_t(nodes_.most) <= platform::physical_memory() / 2;
 }
 
 Mode Session::mode_for(size_t bytes) const {
@@ -145,7 +169,9 @@ Plan Session::plan_for(const Side* sides, int count) const {
   return plan;
 }
 
+// Of several nodes nothing is known that would hold for their network.
 double Session::floor_us(const Collective& c, size_t bytes) {
+  if (nodes_.count > 1) return 0;
   return hop_ns_ / 1000 + machine_.copy_us(bytes * blocks(c.moved, ranks_));
 }
 
@@ -224,6 +250,7 @@ const char* Session::run_spread(const Collective& c, Data& data, size_t bytes, d
 
 // Two line transfers, every rank's share of adding what came too late to be added before, and what each must obtain.
 double Session::bound_us(const Collective& c, size_t bytes, const Plan& plan, const Point& point) {
+  if (nodes_.count > 1) return 0;
   const double copy = floor_us(c, bytes) - hop_ns_ / 1000;
   const size_t vector = bytes * blocks(c.sends, ranks_);
   const double add = reduces(c) ? machine_.add_us(vector) : 0;
@@ -257,8 +284,10 @@ const char* Session::add_candidates(const Collective& c) {
     if (strncmp(line, c.name, length) != 0 || line[length] != '\t') continue;
     const char* name = line + length + 1;
     const size_t name_length = strcspn(name, "\t\n");
-    const size_t most_bytes = strtoull(name + name_length, nullptr, 10);
-    if (!wants(name, name_length)) continue;
+    char* end;
+    const size_t most_bytes = strtoull(name + name_length, &end, 10);
+    const bool over_nodes = strncmp(end, "\tnodes", 6) == 0;
+    if (over_nodes != (nodes_.count > 1) || !wants(name, name_length)) continue;
     if (candidate_count_ == most_sides - 2) break;
     if (!add_candidate(c.name, length, name, name_length, most_bytes)) return "a rule for an algorithm was refused";
   }
@@ -267,11 +296,16 @@ const char* Session::add_candidates(const Collective& c) {
 
 bool Session::add_candidate(const char* kind, size_t kind_length, const char* algorithm, size_t length, size_t most_bytes) {
   Candidate& candidate = candidates_[candidate_count_];
-  char rule[256];
-  snprintf(rule, sizeof rule, "%.*s %.*s\n", int(kind_length), kind, int(length), algorithm);
+  // Inside the nodes of an algorithm over several the built-in rules hold.
+  const char* inside = nodes_.count > 1 ? preload_.default_rules() : "";
+  const size_t bytes = 256 + strlen(inside);
+  std::unique_ptr<char[]> rules(new (std::nothrow) char[bytes]);
+  if (!rules) return false;
+  snprintf(rules.get(), bytes, "%.*s %s%.*s\n%s", int(kind_length), kind, nodes_.count > 1 ? "nodes=2.. " : "", int(length),
+           algorithm, inside);
   snprintf(candidate.name, sizeof candidate.name, "%.*s", int(length), algorithm);
   candidate.most_bytes = most_bytes;
-  if (preload_.next_rules(rule) != 0) return false;
+  if (preload_.next_rules(rules.get()) != 0) return false;
   mpi_.library.Comm_dup(mpi_.world, &candidate.comm);
   mpi_.program.Barrier(candidate.comm);  // the first collective is when Stretto learns of a communicator
   preload_.next_rules(nullptr);

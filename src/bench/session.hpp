@@ -39,8 +39,9 @@ class Session {
   const Mpi& mpi_;
   const Options& options_;
   Preload preload_{};
+  Nodes nodes_;
   int rank_ = 0, ranks_ = 1, cores_ = 1;
-  platform::CpuSet cpus_;  // of all ranks
+  platform::CpuSet cpus_;  // of all ranks of this node
   bool crowded_ = false;
   bool first_size_ = true;  // of a collective: new communicators do their first calls in another way
   const char* clock_ = "";

@@ -79,7 +79,7 @@ const char* StartLine::share(const Mpi& mpi) {
   return all ? nullptr : "the ranks are not on one node";
 }
 
-const char* StartLine::open(const Mpi& mpi, int rank, int ranks, const platform::CpuSet& cpus, bool crowded) {
+const char* StartLine::open(const Mpi& mpi, int rank, int ranks, const Nodes& nodes, const platform::CpuSet& cpus, bool crowded) {
   rank_ = rank;
   ranks_ = ranks;
   crowded_ = crowded;
@@ -88,7 +88,9 @@ const char* StartLine::open(const Mpi& mpi, int rank, int ranks, const platform:
     last_cpu_ = cpu;
     if (first_cpu_ < 0) first_cpu_ = cpu;
   }
-  return share(mpi);
+  if (nodes.count == 1) return share(mpi);
+  far_.open(mpi, rank, ranks, nodes.first_elsewhere);
+  return nullptr;
 }
 
 void StartLine::close() {
@@ -97,6 +99,7 @@ void StartLine::close() {
 }
 
 void StartLine::halt() {
+  if (far_.is_open()) return far_.halt();
   shared_->halted.store(shared_->generation.load() + 1);
 }
 
@@ -116,7 +119,11 @@ void StartLine::await_generation_after(uint32_t generation) const {
   }
 }
 
-uint32_t StartLine::meet() {
+void StartLine::meet() {
+  far_.is_open() ? far_.meet() : void(meet_near());
+}
+
+uint32_t StartLine::meet_near() {
   const uint32_t generation = shared_->generation.load(std::memory_order_acquire);
   if (shared_->arrived.fetch_add(1) + 1 == uint32_t(ranks_)) {
     shared_->arrived.store(0, std::memory_order_relaxed);
@@ -142,7 +149,8 @@ void StartLine::sleep_until(uint64_t tick) const {
 }
 
 bool StartLine::wait(double delay_ns, uint64_t* planned, uint64_t* start) {
-  const uint32_t generation = meet();
+  if (far_.is_open()) return far_.wait(delay_ns, planned, start);
+  const uint32_t generation = meet_near();
   const bool halted = shared_->halted.load(std::memory_order_relaxed) == generation;
   *start = shared_->start.load(std::memory_order_relaxed);
   *planned = *start + from_ns(delay_ns);
@@ -163,6 +171,7 @@ double StartLine::hop_of_threads() {
 }
 
 double StartLine::hop_ns() {
+  if (far_.is_open()) return far_.set_clocks();
   if (ranks_ < 2) return 0;
   double best = 0;
   if (crowded_) {

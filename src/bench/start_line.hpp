@@ -1,10 +1,10 @@
 // The start line: a barrier that is not the measured library's, with one start time for all, so that what is compared starts
-// alike and nothing of the library is in motion when it does. One node only.
+// alike and nothing of the library is in motion when it does. Of several nodes it is the library's after all (far_line.hpp).
 #pragma once
 #include <atomic>
 #include <cstdint>
 
-#include "bench/mpi.hpp"
+#include "bench/far_line.hpp"
 #include "platform/cpus.hpp"
 
 namespace stretto::bench {
@@ -22,7 +22,7 @@ class StartLine {
  public:
   // Collective over MPI_COMM_WORLD. `cpus`: those of any rank. `crowded`: ranks outnumber the cores, so those that wait sleep.
   // Null, or what is wrong.
-  const char* open(const Mpi& mpi, int rank, int ranks, const platform::CpuSet& cpus, bool crowded);
+  const char* open(const Mpi& mpi, int rank, int ranks, const Nodes& nodes, const platform::CpuSet& cpus, bool crowded);
   void close();
 
   // Waits for all ranks, and then until `delay_ns` after the common start. True: go, *planned is when this rank was to arrive and
@@ -33,19 +33,25 @@ class StartLine {
     return wait(0, &planned, &start);
   }
 
-  // Waits for all ranks. Returns the number of the meeting.
-  uint32_t meet();
+  // Waits for all ranks.
+  void meet();
 
   // Calls off the next race: the one for which this rank comes to the line next. By one rank.
   void halt();
 
   // What a cache line takes from one core to the other, in ns: half a round trip between ranks 0 and 1, the best of many tries;
   // where ranks share cores, between two threads of rank 0, on the first and on the last CPU of all. It tells machines, and
-  // moments of a virtual machine, apart. 0: one rank, one CPU, or a rank other than 0 where cores are shared.
+  // moments of a virtual machine, apart. 0: one rank, one CPU, or a rank other than 0 where cores are shared. Over several nodes
+  // what a message takes between two.
   double hop_ns();
+
+  bool is_far() const { return far_.is_open(); }
+  // What this rank's clock is ahead of rank 0's since hop_ns() was asked last; on one node they are the same.
+  int64_t ahead() const { return far_.ahead(); }
 
  private:
   const char* share(const Mpi& mpi);
+  uint32_t meet_near();  // returns the number of the meeting
   void await_generation_after(uint32_t generation) const;
   void sleep_until(uint64_t tick) const;
   double hop_of_threads();
@@ -54,6 +60,7 @@ class StartLine {
   int rank_ = 0, ranks_ = 1;
   int first_cpu_ = -1, last_cpu_ = -1;  // that any rank may use
   bool crowded_ = false;
+  FarLine far_;
 };
 
 }  // namespace stretto::bench

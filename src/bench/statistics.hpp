@@ -6,6 +6,8 @@ namespace stretto::bench {
 
 struct Stamp {
   uint64_t start, planned, entry, exit;
+  // To the clock of which this one's is ahead.
+  void set_back(uint64_t ahead) { start -= ahead, planned -= ahead, entry -= ahead, exit -= ahead; }
 };
 
 // The stamps of all ranks: those of rank r begin at [r * total]. side_of[k] is the side of sample k.

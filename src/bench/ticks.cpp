@@ -31,9 +31,9 @@ double measure_rate() {
 
 }  // namespace
 
-const char* open_ticks() {
+const char* open_ticks([[maybe_unused]] bool one_node) {
 #if defined(__x86_64__)
-  if (kernel_trusts_tsc()) return ns_per_tick = measure_rate(), "TSC";
+  if (one_node && kernel_trusts_tsc()) return ns_per_tick = measure_rate(), "TSC";
 #endif
   return "CLOCK_MONOTONIC";
 }

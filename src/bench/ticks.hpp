@@ -6,8 +6,9 @@ namespace stretto::bench {
 
 extern double ns_per_tick;  // 0 before open_ticks(), and where ticks are nanoseconds
 
-// Finds out which clock it is, and how fast; returns its name. Takes 20 ms.
-const char* open_ticks();
+// Finds out which clock it is, and how fast; returns its name. Takes 20 ms. `one_node`: else ticks are nanoseconds, as counters
+// of different machines do not go alike.
+const char* open_ticks(bool one_node);
 
 inline uint64_t now_ticks() {
 #if defined(__x86_64__)

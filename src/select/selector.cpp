@@ -60,7 +60,7 @@ Selection choose(const Rules& rules, const Facts& facts) {
     const Rule& rule = rules.rows[i];
     if (!holds(rule, facts)) continue;
     if (rule.algorithm < 0) return {-1, Reason::mpi_preferred, i};
-    if (collective::spans_nodes(rule.algorithm)) return {rule.algorithm, Reason::none};
+    if (collective::spans_nodes(rule.algorithm)) return {rule.algorithm, Reason::none, i};
     if (facts.bytes > collective::algorithms[rule.algorithm].max_bytes) continue;  // a rule beyond its algorithm's reach
     Selection selection{with_travel(rule.algorithm, facts.travel), Reason::none, i};
     if (rule.arena > 0 && facts.travel == Travel::by_rules) selection.unmapped = without_arena(rules, facts, selection.algorithm);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <new>
 
@@ -94,11 +95,13 @@ extern "C" {
 
 STRETTO_PUBLIC const char* stretto_algorithms(void) {
   using namespace stretto::collective;
-  static char text[algorithm_count * 80];
+  static char text[row_count * 80];
   if (*text != '\0') return text;
   size_t used = 0;
   for (const Algorithm& a : algorithms)
     used += size_t(snprintf(text + used, sizeof text - used, "%s\t%s\t%zu\n", name(a.kind), a.name, a.max_bytes));
+  for (const ClusterAlgorithm& a : cluster_algorithms)
+    used += size_t(snprintf(text + used, sizeof text - used, "%s\t%s\t%zu\tnodes\n", name(a.kind), a.name, SIZE_MAX));
   return text;
 }
 
@@ -141,12 +144,14 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   facts.crowded = question->crowded != 0;
   facts.arena = question->arena != 0;
   facts.fresh = question->fresh != 0;
+  facts.nodes = std::max(question->nodes, 1);
+  facts.per_node = facts.nodes > 1 ? (facts.ranks + facts.nodes - 1) / facts.nodes : 0;
   if (question->library != nullptr && !select::library_named(question->library, strlen(question->library), &facts.library))
     return -1;
   facts.cpu = cpu_here();
   const select::Selection selection = select::choose(*rules, facts);
   *line = selection.rule < 0 ? 0 : rules->rows[selection.rule].line;
-  if (selection.algorithm >= 0) *algorithm = collective::algorithms[selection.algorithm].name;
+  if (selection.algorithm >= 0) *algorithm = collective::name_of_row(selection.algorithm);
   return 0;
 }
 

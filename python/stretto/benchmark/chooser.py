@@ -20,6 +20,7 @@ class Question:
     arena: bool = False
     library: str = "other"  # the MPI, as rules name it: one of LIBRARIES
     fresh: bool = False  # what rules say of a communicator's first calls
+    nodes: int = 1  # over which the ranks are spread evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Chooser:
         algorithms, self.built_in, told = preload.ask(path, [[name] for name in functions])
         self.algorithms: dict[str, list[str]] = {}  # by collective
         for line in algorithms.splitlines():
-            collective, name, _ = line.split("\t")
+            collective, name, *_ = line.split("\t")
             self.algorithms.setdefault(collective, []).append(name)
         self.tuned_path = Path(told[0]) if told[0] else None  # of this machine and no MPI
         self.header: str = told[1]  # the line that measured rules of this machine and no MPI begin with
@@ -45,7 +46,7 @@ class Chooser:
     def explain(self, rules: str | None, question: Question) -> Answer:
         """By these rules; None: the built-in ones. StrettoError: they do not read, or there is no such collective."""
         words = [question.collective, question.bytes, question.ranks, int(question.crowded), int(question.arena)]
-        words += [question.library, int(question.fresh)]
+        words += [question.library, int(question.fresh), question.nodes]
         ((code, algorithm, line),) = preload.ask(self._path, [["stretto_explain", rules, words]])
         if code < 0:
             raise StrettoError(f"Stretto has no algorithm for {question.collective}: it knows {', '.join(self.algorithms)}")

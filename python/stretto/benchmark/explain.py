@@ -26,7 +26,8 @@ def parse_bytes(text: str) -> int:
 def explain(chooser: Chooser, question: Question, environment: Mapping[str, str], cpus: int) -> tuple[list[str], bool]:
     """The answer, in lines, and whether the file that STRETTO_RULES names would be refused; why, the lines tell."""
     crowded = f", more than the {cpus} CPUs" if question.crowded else f" on {cpus} CPUs"
-    lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}" + _arena(question)]
+    nodes = f" of each of {question.nodes} nodes" if question.nodes > 1 else ""
+    lines = [f"{question.collective} of {size(question.bytes)}, {question.ranks} ranks{crowded}{nodes}" + _arena(question)]
     setting = environment.get("STRETTO_RULES", "")
     if setting and setting != "builtin":
         told, refused = _by_file(chooser, question, Path(setting), "")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from stretto import job, preload, programs, session
+from stretto import job, meeting, preload, programs, session
 from stretto.benchmark.model import Point, Results
 from stretto.errors import StrettoError
 from stretto.launchers import MPICH_SONAMES, Launcher, Style, identify
@@ -105,7 +105,8 @@ def run(
         lines = Path(folder) / "lines.json"
         lines.touch()  # a network file system would remember for a while that there is none
         whole = [*command, *words, "--json", str(lines)]
-        outcome = _execute(launcher, whole, replace(choice, abi=abi), _Follower(lines, results, show))
+        follower = _Follower(lines, results, show)
+        outcome = _execute(launcher, whole, replace(choice, abi=abi), follower, Path(folder))
     if outcome.exit_code:
         raise StrettoError(f"the benchmark ended with exit code {outcome.exit_code}", outcome.exit_code)
     if not results.setup:
@@ -114,14 +115,18 @@ def run(
     return results
 
 
-def _execute(launcher: Launcher, whole: list[str], choice: Choice, follower: _Follower) -> job.Outcome:
+def _execute(launcher: Launcher, whole: list[str], choice: Choice, follower: _Follower, folder: Path) -> job.Outcome:
     environment = dict(os.environ)
-    if not choice.plain:
-        plan = session.plan(whole, "on", choice.abi, choice.library, choice.arena)
-        whole = replace(plan, settings={**plan.settings, **dict(choice.settings)}).rewritten(None)
-        environment |= plan.launcher_environment()
-    with follower:
-        return job.run(launcher.path, whole, environment)
+    if choice.plain:
+        with follower:
+            return job.run(launcher.path, whole, environment)
+    plan = session.plan(whole, "on", choice.abi, choice.library, choice.arena)
+    # What is measured over nodes are not a communicator's first calls.
+    prepared = {} if "STRETTO_NODES_AFTER" in environment else {"STRETTO_NODES_AFTER": "0"}
+    plan = replace(plan, settings={**plan.settings, **prepared, **dict(choice.settings)})
+    environment |= plan.launcher_environment()
+    with meeting.held(plan.job_id, folder) as addresses, follower:
+        return job.run(launcher.path, plan.rewritten(None, addresses), environment)
 
 
 class _Follower:

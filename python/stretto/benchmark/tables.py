@@ -14,7 +14,8 @@ _WIDTH = 11  # of a column at least
 
 def setup_line(setup: dict[str, Any]) -> str:
     library = clean(setup.get("library", "")).split(",")[0]
-    cores = f"{_counted(setup.get('ranks'), 'rank')} on {_counted(setup.get('cores'), 'core')}"
+    nodes = f" of {setup['nodes']} nodes" if setup.get("nodes", 1) > 1 else ""
+    cores = f"{_counted(setup.get('ranks'), 'rank')} on {_counted(setup.get('cores'), 'core')}{nodes}"
     pinned = ", one each" if setup.get("pinned") else ", taking turns" if setup.get("crowded") else ""
     stretto = setup.get("stretto")
     why = clean(setup.get("why", ""))
@@ -69,7 +70,7 @@ def row(point: Point) -> str:
     for side in point.sides:
         cells += [number(point.median(side)), _over(point.median(side), point.bound) if point.shape else _p10(point, side)]
     cells += [number(point.ratio)] if both else []
-    cells += [number(point.bound if point.shape else point.floor), str(point.samples)]
+    cells += [number((point.bound if point.shape else point.floor) or None), str(point.samples)]
     return _row(cells, _widths(_header(point))) + ("  WRONG RESULTS" if point.wrong else "")
 
 
