@@ -55,4 +55,8 @@ void log_once(Level level, const char* format, ...) {
   va_end(arguments);
 }
 
+InLine::InLine(const Status& status) {
+  if (status.code == Code::invalid && status.detail > 0) snprintf(text, sizeof text, ", line %d", status.detail);
+}
+
 }  // namespace stretto

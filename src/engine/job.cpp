@@ -49,8 +49,8 @@ int32_t own_domain(const Settings& settings, const platform::CpuSet& cpus, int l
   if (strcmp(settings.domain, "none") == 0) return platform::no_place;
   Status status = *settings.topology ? platform::load_location(settings.topology, cpus, local_rank, &here) : Status::good();
   if (!status.ok())
-    log(local_rank == 0 ? Level::warning : Level::info, "topology file %.100s, line %d: %s; going by the system's",
-        settings.topology, status.code == Code::invalid ? status.detail : 0, status.what);
+    log(local_rank == 0 ? Level::warning : Level::info, "topology file %.100s%s: %s; going by the system's", settings.topology,
+        InLine(status).text, status.what);
   if (!status.ok() || !*settings.topology) here = platform::locate("/sys/devices/system", cpus);
   if (strcmp(settings.domain, "socket") == 0) return here.socket;
   return strcmp(settings.domain, "cache") == 0 ? here.cache : here.numa;

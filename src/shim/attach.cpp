@@ -72,11 +72,10 @@ bool prepare_rules(const Settings& s, Context& c) {
   const char* file;
   const Status status = choose_rules(s.rules, &c.rules, &file);
   if (status.ok()) return true;
-  char line[24] = "";
-  if (status.code == Code::invalid && status.detail > 0) snprintf(line, sizeof line, ", line %d", status.detail);
-  set_verdict("rules file %.100s%s: %s", file, line, status.what);
+  const InLine line(status);
+  set_verdict("rules file %.100s%s: %s", file, line.text, status.what);
   if (file == s.rules) return false;
-  if (speaks()) log(Level::warning, "rules file %s%s: %s: using the built-in rules", file, line, status.what);
+  if (speaks()) log(Level::warning, "rules file %s%s: %s: using the built-in rules", file, line.text, status.what);
   use_built_in(&c.rules);
   return true;
 }
