@@ -49,8 +49,9 @@ typedef struct {
   int nodes;           /* over which the ranks are spread, as evenly as can be; 0: 1 */
 } stretto_question;
 
-/* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line; -1:
- * there is no such collective or library. */
+/* *algorithm: its name, or "mpi"; *line: of the rule, 0 where none holds. Returns 0; 1: the rules do not read, in *line (0: as a
+ * whole), and *algorithm says why, in words; 2: MPI does it though a rule says otherwise (*line, or 0: whatever they say), and
+ * *algorithm says why; -1: there is no such collective or library. */
 int stretto_explain(const char* rules, const stretto_question* question, const char** algorithm, int* line);
 
 #ifdef __cplusplus

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,15 +104,45 @@ bool parse_condition(string_view word, Rule* rule) {
   return false;
 }
 
-// One line that is not empty: kind, conditions, algorithm.
-bool parse_line(string_view word, string_view line, Rule* rule) {
-  if (!parse_kind(word, &rule->kind)) return false;
-  word = next_word(line);
-  for (string_view next = next_word(line); !next.empty(); word = next, next = next_word(line))
-    if (!parse_condition(word, rule)) return false;
-  if ((rule->cpu >= 0 || rule->fresh) && rule->nodes.to > 1) return false;
-  if ((rule->per_node.from > 0 || rule->per_node.to < UINT64_MAX) && rule->nodes.from < 2) return false;
-  return parse_algorithm(word, rule);
+// Why a word is no condition.
+const char* condition_problem(string_view word) {
+  const string_view key = word.substr(0, word.find('='));
+  for (const char* interval : {"bytes", "ranks", "domains", "nodes", "per_node"})
+    if (key == interval) return "should be FROM..TO behind its =, either of them absent or a number, with K, M or G";
+  if (key == "crowded" || key == "arena") return "should be yes or no behind its =";
+  if (key == "fresh") return "should be yes behind its =, or not be there";
+  if (key == "library") return "should be openmpi, mpich, intelmpi or other behind its =";
+  if (key == "cpu") return "should be amd, intel or other behind its =";
+  return "is no condition (bytes, ranks, nodes, per_node, domains, crowded, arena, fresh, library, cpu)";
+}
+
+const char* algorithm_problem(string_view word, const Rule& rule) {
+  if (word == "mpi") return "does not go with fresh=yes";
+  if (rule.nodes.from <= 1 && rule.nodes.to > 1) return "cannot be for one node and for several: begin with nodes=2..";
+  return rule.nodes.from > 1 ? "is no algorithm for that between nodes" : "is no algorithm for that within a node";
+}
+
+// One line that is not empty: kind, conditions, algorithm. Null, or what is wrong with *word, which is its first word to begin
+// with.
+const char* parse_line(string_view* word, string_view line, Rule* rule) {
+  if (!parse_kind(*word, &rule->kind)) return "is no collective";
+  string_view last = next_word(line);
+  if (last.empty()) return "needs an algorithm, or mpi";
+  for (string_view next = next_word(line); !next.empty(); last = next, next = next_word(line))
+    if (!parse_condition(last, rule)) return *word = last, condition_problem(last);
+  if ((rule->cpu >= 0 || rule->fresh) && rule->nodes.to > 1) return *word = "cpu= or fresh=", "is for one node only";
+  if ((rule->per_node.from > 0 || rule->per_node.to < UINT64_MAX) && rule->nodes.from < 2)
+    return *word = "per_node=", "is for several nodes only: add nodes=2..";
+  return parse_algorithm(last, rule) ? nullptr : (*word = last, algorithm_problem(last, *rule));
+}
+
+// The word as far as it can be shown in a line.
+Status not_a_rule(string_view word, const char* why, int line, Rules* rules) {
+  char shown[33];
+  const size_t length = word.copy(shown, sizeof shown - 1);
+  for (size_t i = 0; i < length; ++i) shown[i] = shown[i] >= ' ' && shown[i] <= '~' ? shown[i] : '?';
+  snprintf(rules->problem, sizeof rules->problem, "not a rule: %.*s %s", int(length), shown, why);
+  return invalid(rules->problem, line);
 }
 
 bool parse_digest(string_view text, uint64_t* value) {
@@ -189,7 +220,7 @@ Status parse_rules(const char* text, size_t length, Rules* rules) {
     if (rules->count == Rules::capacity) return invalid("too many rules", number);
     Rule rule;
     rule.line = number;
-    if (!parse_line(word, line, &rule)) return invalid("not a rule", number);
+    if (const char* why = parse_line(&word, line, &rule)) return not_a_rule(word, why, number, rules);
     rules->rows[rules->count++] = rule;
   }
   if (rules->count == 0) return invalid("no rules in it", 0);

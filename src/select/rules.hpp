@@ -69,9 +69,11 @@ struct Rules {
   uint64_t fingerprint = 0;  // equal on two ranks only if their rules are
   bool tuned = false;        // measured with these:
   uint64_t build = 0, machine = 0, mpi = 0;
+  char problem[160] = "";  // of a text that does not read
 };
 
-// invalid, detail = line number, when the text does not read as rules.
+// invalid, detail = line number, when the text does not read as rules; what is wrong with which word stands in rules->problem,
+// which the Status points to.
 Status parse_rules(const char* text, size_t length, Rules* rules);
 
 // Reads and parses a file. invalid or refused with the line number or errno.

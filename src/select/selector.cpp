@@ -69,6 +69,15 @@ Selection choose(const Rules& rules, const Facts& facts) {
   return {-1, Reason::mpi_preferred};
 }
 
+int beyond_reach(const Rules& rules, const Facts& facts) {
+  for (int i = 0; i < rules.count; ++i) {
+    const int row = rules.rows[i].algorithm;
+    if (row < 0 || collective::spans_nodes(row) || !holds(rules.rows[i], facts)) continue;
+    if (facts.bytes > collective::algorithms[row].max_bytes) return i;
+  }
+  return -1;
+}
+
 bool depends_on_size(const Rules& rules, Facts facts) {
   for (int i = 0; i < rules.count; ++i) {
     const Interval& bytes = rules.rows[i].bytes;

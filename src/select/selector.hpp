@@ -40,4 +40,7 @@ Selection choose(const Rules& rules, const Facts& facts);
 // Whether that depends on facts.bytes.
 bool depends_on_size(const Rules& rules, Facts facts);
 
+// The first rule that choose() passes over because its algorithm does not do so many bytes. -1: there is none.
+int beyond_reach(const Rules& rules, const Facts& facts);
+
 }  // namespace stretto::select

@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 
+#include "collective/board.hpp"
 #include "select/selector.hpp"
 #include "shim/context.hpp"
 #include "shim/mpi.hpp"
@@ -55,6 +56,22 @@ bool kind_named(const char* name, collective::Kind* kind) {
   for (int k = 0; k < collective::kind_count; ++k)
     if (strcmp(name, collective::name(collective::Kind(k))) == 0) return *kind = collective::Kind(k), true;
   return false;
+}
+
+// Why MPI does it though a rule names an algorithm, and the rule's line; null: no rule does.
+const char* why_left(const select::Rules& rules, const select::Facts& facts, int rule, int* line) {
+  static char why[120];
+  if ((facts.nodes > 1 ? facts.per_node : facts.ranks) > collective::max_team) {
+    *line = 0;
+    snprintf(why, sizeof why, "Stretto takes at most %d ranks of a node", collective::max_team);
+    return why;
+  }
+  const int beyond = rule < 0 ? select::beyond_reach(rules, facts) : -1;
+  if (beyond < 0) return nullptr;
+  *line = rules.rows[beyond].line;
+  const collective::Algorithm& a = collective::algorithms[rules.rows[beyond].algorithm];
+  snprintf(why, sizeof why, "%s does no more than %zu bytes, and no other rule holds", a.name, a.max_bytes);
+  return why;
 }
 
 }  // namespace
@@ -128,7 +145,7 @@ STRETTO_PUBLIC int stretto_next_rules(const char* text) {
 
 STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* question, const char** algorithm, int* line) {
   using namespace stretto;
-  static char mpi[] = "mpi";
+  static char mpi[] = "mpi", problem[sizeof select::Rules::problem];
   select::Facts facts{};
   *algorithm = mpi;
   *line = 0;
@@ -138,7 +155,7 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   const char* source = text != nullptr ? text : select::default_rules();
   const Status status = select::parse_rules(source, strlen(source), rules.get());
   *line = status.detail;
-  if (!status.ok()) return 1;
+  if (!status.ok()) return snprintf(problem, sizeof problem, "%s", status.what), *algorithm = problem, 1;
   facts.bytes = question->bytes;
   facts.ranks = question->ranks;
   facts.crowded = question->crowded != 0;
@@ -152,7 +169,8 @@ STRETTO_PUBLIC int stretto_explain(const char* text, const stretto_question* que
   const select::Selection selection = select::choose(*rules, facts);
   *line = selection.rule < 0 ? 0 : rules->rows[selection.rule].line;
   if (selection.algorithm >= 0) *algorithm = collective::name_of_row(selection.algorithm);
-  return 0;
+  const char* left = shim::why_left(*rules, facts, selection.rule, line);
+  return left == nullptr ? 0 : (*algorithm = left, 2);
 }
 
 }  // extern "C"

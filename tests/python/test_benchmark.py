@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from stretto import bench_cli, record
+from stretto import bench_cli, preload, record
 from stretto.benchmark import chooser, choosing, explain, pictures, program, rules_file, tables, tuning
 from stretto.benchmark.choosing import Range
 from stretto.benchmark.model import Point, Results
@@ -375,6 +375,38 @@ def test_libraries_of_which_the_same_is_to_be_said_are_told_of_together() -> Non
     assert "  under any other MPI: the MPI library" in gatherv and "  under MPICH: staged" in gatherv
     alltoallv = explain.explain(Asked(), chooser.Question("alltoallv", 8, 2, False), {}, 2)[0]
     assert [line for line in alltoallv if "under" in line] == ["  under any MPI: the MPI library"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "ranks", "said"),
+    [
+        ("allreduce flat\n", 2, ["the MPI library", "flat does no more than 1072 bytes, and no other rule holds", "line 1 of "]),
+        ("allreduce mpi\n", 2, ["the MPI library", "line 1 of "]),
+        ("bcast flat\n", 2, ["the MPI library", "no rule of "]),
+        ("allreduce slices\n", 513, ["the MPI library", "Stretto takes at most 512 ranks of a node"]),
+        ("", 2, ["is refused, and all is left to the MPI library: no rules in it"]),
+        (
+            "allreduce slices\nallreduce speed=7 flat\n",
+            2,
+            ["left to the MPI library: line 2: not a rule: speed=7 is no condition"],
+        ),
+    ],
+)
+def test_why_mpi_does_it_is_told(rules: str, ranks: int, said: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "my.rules"
+    file.write_text(rules)
+    question = chooser.Question("allreduce", 65536, ranks, False)
+    asked = chooser.Chooser(preload.any_library())
+    lines, _ = explain.explain(asked, question, {"STRETTO_RULES": str(file)}, 2)
+    assert len(lines) == 1 + len(said)
+    assert all(part in line for part, line in zip(said, lines[1:], strict=True)), lines
+
+
+def test_nobody_is_told_to_tune_what_stretto_does_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    asked = chooser.Chooser(preload.any_library())
+    told = {ranks: explain.explain(asked, chooser.Question("allreduce", 8, ranks, True), {}, 2)[0] for ranks in (512, 513)}
+    assert ["would" in lines[-1] for lines in told.values()] == [True, False]
 
 
 def test_first_calls_are_told_where_they_differ() -> None:

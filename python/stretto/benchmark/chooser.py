@@ -27,6 +27,7 @@ class Question:
 class Answer:
     algorithm: str  # or "mpi"
     line: int  # of the rule; 0: none holds
+    why: str = ""  # MPI does it, whatever that rule says
 
 
 class Chooser:
@@ -50,6 +51,8 @@ class Chooser:
         ((code, algorithm, line),) = preload.ask(self._path, [["stretto_explain", rules, words]])
         if code < 0:
             raise StrettoError(f"Stretto has no algorithm for {question.collective}: it knows {', '.join(self.algorithms)}")
+        if code == 2:
+            return Answer("mpi", line, algorithm)
         if code > 0:
-            raise StrettoError(f"line {line} does not read")
+            raise StrettoError(f"line {line}: {algorithm}" if line else algorithm)
         return Answer(algorithm, line)

@@ -36,7 +36,8 @@ def explain(chooser: Chooser, question: Question, environment: Mapping[str, str]
     for path in files:
         lines += _by_file(chooser, question, path, about_of(_read(path)).rpartition("; ")[2] or path.name)[0]
     lines += _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
-    if not setting and not any(line.lstrip().startswith("measured ") for line in lines):
+    untuned = not setting and not any(line.lstrip().startswith("measured ") for line in lines)
+    if untuned and not chooser.explain(None, question).why:
         lines.append(f"  nothing was measured for this on this machine: stretto tune -- mpirun -n {question.ranks} would")
     return lines, False
 
@@ -103,8 +104,10 @@ def _answer(chooser: Chooser, question: Question, text: str | None, source: str)
     answer = chooser.explain(text, question)
     runs = "the MPI library" if answer.algorithm == "mpi" else answer.algorithm
     lines = [runs]
+    if answer.why:
+        lines.append(f"      {answer.why}")
     if not answer.line:
-        return [*lines, f"      no rule of {source} holds"]
+        return lines if answer.why else [*lines, f"      no rule of {source} holds"]
     written = (text if text is not None else chooser.built_in).splitlines()
     lines.append(f"      line {answer.line} of {source}: {_rule(written, answer.line)}")
     lines += [f"      {one}" for one in _measured_above(written, answer.line - 1)]

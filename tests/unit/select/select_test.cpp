@@ -243,6 +243,39 @@ INSTANTIATE_TEST_SUITE_P(All, BadRules,
                                            Bad{"allreduce nodes=1.. rsa", 1}, Bad{"allreduce size=4 flat", 1},
                                            Bad{"allreduce bytes=99999999999999999999 flat", 1}));
 
+std::string problem_of(const std::string& text) {
+  Rules rules;
+  return parse_rules(text.data(), text.size(), &rules).what;
+}
+
+TEST(Rules, WhatIsWrongIsSaidOfTheWord) {
+  EXPECT_EQ(problem_of("allsum flat"), "not a rule: allsum is no collective");
+  EXPECT_EQ(problem_of("allreduce  # flat"), "not a rule: allreduce needs an algorithm, or mpi");
+  EXPECT_EQ(problem_of("allreduce ranks=2 bytes=4Q flat").find("not a rule: bytes=4Q should be FROM..TO"), 0u);
+  EXPECT_EQ(problem_of("allreduce size=4 flat").find("not a rule: size=4 is no condition (bytes, "), 0u);
+  EXPECT_EQ(problem_of("allreduce crowded=maybe flat"), "not a rule: crowded=maybe should be yes or no behind its =");
+  EXPECT_EQ(problem_of("allreduce library=lam flat").find("not a rule: library=lam should be openmpi, "), 0u);
+  EXPECT_EQ(problem_of("allreduce bytes=.. slises"), "not a rule: slises is no algorithm for that within a node");
+  EXPECT_EQ(problem_of("allreduce nodes=2.. slices"), "not a rule: slices is no algorithm for that between nodes");
+  EXPECT_EQ(problem_of("allreduce nodes=1.. rsa").find("not a rule: rsa cannot be for one node and for several"), 0u);
+  EXPECT_EQ(problem_of("allreduce fresh=yes mpi"), "not a rule: mpi does not go with fresh=yes");
+  EXPECT_EQ(problem_of("allreduce cpu=amd nodes=2.. leader"), "not a rule: cpu= or fresh= is for one node only");
+  EXPECT_EQ(problem_of("allreduce per_node=2 flat").find("not a rule: per_node= is for several nodes only"), 0u);
+  EXPECT_EQ(problem_of("a\x01\xff" + std::string(200, 'b')), "not a rule: a??" + std::string(29, 'b') + " is no collective");
+}
+
+TEST(Rules, ThoseBeyondTheirAlgorithmAreFound) {
+  Rules rules = rules_of("bcast flat\nallreduce mpi\nreduce slices\nreduce flat");
+  Facts facts{Kind::bcast, 64 << 10, 4, false, Travel::by_rules};
+  EXPECT_EQ(beyond_reach(rules, facts), 0);
+  facts.bytes = 8;
+  EXPECT_EQ(beyond_reach(rules, facts), -1);
+  facts = {Kind::allreduce, 64 << 10, 4, false, Travel::by_rules};
+  EXPECT_EQ(beyond_reach(rules, facts), -1);
+  facts.kind = Kind::reduce;
+  EXPECT_EQ(beyond_reach(rules, facts), 3);
+}
+
 TEST(Rules, TooManyAreRefused) {
   std::string text;
   for (int i = 0; i <= Rules::capacity; ++i) text += "barrier flat\n";
