@@ -301,6 +301,13 @@ def test_rules_are_written_below_what_was_measured(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 
+def test_rules_over_nodes_are_of_nodes_and_ranks(tmp_path: Path) -> None:
+    found = results(line("allreduce", 8, pmpi=9.0, leader=1.0))
+    found.setup = {**found.setup, "nodes": 2}
+    done = tuning.tune(found, BUILT_IN, False, tmp_path / "r", datetime.date(2026, 1, 2))
+    assert "\nallreduce nodes=2 ranks=4  leader\n" in done.text
+
+
 def test_later_measurements_replace_their_own_block_alone(tmp_path: Path) -> None:
     path = tmp_path / "r"
     tuning.write(

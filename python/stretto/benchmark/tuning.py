@@ -24,7 +24,7 @@ class Tuned:
 def condition(results: Results, arena: bool) -> str:
     """The circumstances of the run, as a rule has them."""
     setup = results.setup
-    if setup["nodes"] > 1:
+    if setup.get("nodes", 1) > 1:
         return f"nodes={setup['nodes']} ranks={setup['ranks']}"
     return f"ranks={setup['ranks']} crowded={'yes' if setup['crowded'] else 'no'} arena={'yes' if arena else 'no'}"
 
