@@ -67,7 +67,7 @@ def domains(root: Path = Path("/sys/devices/system")) -> list[Finding]:
     """Where the allowed CPUs stand: what the collectives in two levels go by (docs/topology.md)."""
     made_up = os.environ.get("STRETTO_TOPOLOGY")
     if made_up:
-        state = "note" if os.access(made_up, os.R_OK) else "missing"
+        state = "note" if Path(made_up).is_file() and os.access(made_up, os.R_OK) else "missing"
         return [Finding("topology", state, f"made up by {made_up}", "" if state == "note" else "STRETTO_TOPOLOGY cannot be read")]
     sockets, nodes, caches = (set(places) for places in zip(*map(_place, _allowed_folders(root)), strict=True))
     counts = [(len(sockets), "socket"), (len(nodes), "NUMA node"), (len(caches), "last-level cache")]

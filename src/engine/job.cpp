@@ -1,5 +1,6 @@
 #include "engine/job.hpp"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -25,18 +27,27 @@ double quota_in_cpus(std::string_view quota, std::string_view period) {
 
 }  // namespace
 
-std::string_view read_text(const char* path, char* buffer, size_t capacity) {
-  size_t used = 0;
-  buffer[0] = 0;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  while (used < capacity - 1) {
-    ssize_t got = read(fd, buffer + used, capacity - 1 - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
-    used += size_t(got);
+Status read_file(const char* path, char* buffer, size_t capacity, size_t* length) {
+  *length = 0;
+  const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return refused(strerror(errno), errno);
+  struct stat found{};
+  const bool regular = fstat(fd, &found) == 0 && S_ISREG(found.st_mode);
+  ssize_t got = regular ? 1 : 0;
+  while (got != 0 && *length < capacity) {
+    got = read(fd, buffer + *length, capacity - *length);
+    if (got < 0 && errno != EINTR) break;
+    if (got > 0) *length += size_t(got);
   }
+  const int error = errno;
   ::close(fd);
+  if (!regular) return refused("not a regular file", EINVAL);
+  return got < 0 ? refused(strerror(error), error) : Status::good();
+}
+
+std::string_view read_text(const char* path, char* buffer, size_t capacity) {
+  size_t used;
+  [[maybe_unused]] const Status as_far_as_it_reads = read_file(path, buffer, capacity - 1, &used);
   buffer[used] = 0;
   return {buffer, used};
 }

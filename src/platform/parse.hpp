@@ -4,7 +4,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/status.hpp"
+
 namespace stretto::platform {
+
+// Reads up to `capacity` bytes of a file that a user has named. Refused where it is a pipe or a device too, whose reader might
+// wait for ever. *length bytes have been read in any case.
+Status read_file(const char* path, char* buffer, size_t capacity, size_t* length);
 
 // Reads up to capacity - 1 bytes of a file into `buffer`, zero-terminated; empty when it cannot be read.
 std::string_view read_text(const char* path, char* buffer, size_t capacity);

@@ -198,11 +198,11 @@ Status load_location(const char* path, const CpuSet& cpus, int rank, Location* l
   constexpr size_t largest = 64 << 10;
   std::unique_ptr<char[]> text(new (std::nothrow) char[largest]);
   if (text == nullptr) return no_memory("no memory for a topology", ENOMEM);
-  errno = 0;
-  std::string_view read = read_text(path, text.get(), largest);
-  if (read.empty()) return refused(errno ? strerror(errno) : "it is empty", errno);
-  if (read.size() == largest - 1) return invalid("larger than 64 KiB", 0);
-  return locate_made_up(read, cpus, rank, location);
+  size_t length;
+  STRETTO_TRY(read_file(path, text.get(), largest, &length));
+  if (length == 0) return refused("it is empty");
+  if (length == largest) return invalid("larger than 64 KiB", 0);
+  return locate_made_up({text.get(), length}, cpus, rank, location);
 }
 
 }  // namespace stretto::platform

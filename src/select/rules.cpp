@@ -1,15 +1,15 @@
 #include "select/rules.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <iterator>
 #include <memory>
 #include <new>
 #include <string_view>
+
+#include "platform/parse.hpp"
 
 namespace stretto::select {
 namespace {
@@ -228,21 +228,10 @@ Status parse_rules(const char* text, size_t length, Rules* rules) {
 }
 
 Status load_rules(const char* path, Rules* rules) {
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return refused(strerror(errno), errno);
   std::unique_ptr<char[]> text(new (std::nothrow) char[largest_file]);
-  size_t length = 0;
-  ssize_t n = text ? 1 : -1;
-  while (n > 0 && length < largest_file) {
-    n = read(fd, text.get() + length, largest_file - length);
-    if (n < 0 && errno == EINTR)
-      n = 1;
-    else if (n > 0)
-      length += size_t(n);
-  }
-  int error = errno;
-  close(fd);
-  if (n < 0) return refused(text ? strerror(error) : "no memory", error);
+  if (text == nullptr) return refused("no memory", ENOMEM);
+  size_t length;
+  STRETTO_TRY(platform::read_file(path, text.get(), largest_file, &length));
   if (length == largest_file) return invalid("larger than 1 MiB", 0);
   return parse_rules(text.get(), length, rules);
 }

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import json
 import math
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -336,6 +337,11 @@ def test_measurements_of_another_build_are_dropped(tmp_path: Path) -> None:
     rules_file.write(path, old.text())
     done = tuning.tune(results(line("allreduce", 8, pmpi=1.0, flat=9.0)), BUILT_IN, False, path, datetime.date(2026, 1, 2))
     assert "bcast" not in done.text
+    path.unlink()
+    os.mkfifo(path)
+    assert (
+        tuning.tune(results(line("allreduce", 8, pmpi=1.0, flat=9.0)), BUILT_IN, False, path, datetime.date(2026, 1, 2)).kept == 0
+    )
 
 
 def test_nothing_is_tuned_without_stretto(tmp_path: Path) -> None:
@@ -463,6 +469,9 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
     lines, refused = explain.explain(Asked(), question, {"STRETTO_RULES": str(stale)}, 4)
     assert refused and "is refused: measured with another build" in lines[-1]
     assert not explain.explain(Asked(), question, {"STRETTO_RULES": str(Asked.tuned_path)}, 4)[1]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StrettoError, match="pipe: not a regular file"):
+        explain.explain(Asked(), question, {"STRETTO_RULES": str(tmp_path / "pipe")}, 4)
 
 
 @pytest.mark.parametrize(

@@ -52,3 +52,5 @@ def test_made_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (machine.domains()[0].state, str(file) in machine.domains()[0].value) == ("note", True)
     file.unlink()
     assert machine.domains()[0].state == "missing"
+    os.mkfifo(file)
+    assert machine.domains()[0].state == "missing"

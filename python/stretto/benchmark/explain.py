@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from stretto.benchmark.chooser import LIBRARIES, Chooser, Question
-from stretto.benchmark.rules_file import about_of, header_fields, header_of
+from stretto.benchmark.rules_file import MOST_BYTES, about_of, header_fields, header_of
 from stretto.errors import StrettoError
+from stretto.files import read_bytes
 from stretto.wording import size
 
 _BYTES = re.compile(r"(\d+)([KMG]?)i?B?$", re.IGNORECASE)
@@ -67,7 +68,7 @@ def _tuned_files(chooser: Chooser) -> list[Path]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return read_bytes(path, MOST_BYTES).decode(errors="replace")
     except OSError as error:
         raise StrettoError(f"cannot read {path}: {error.strerror}") from None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from stretto.errors import StrettoError
 
 _BLOCK = re.compile(r"# measured (?P<key>\S+ ranks=\d+ crowded=(?:yes|no) arena=(?:yes|no)) on (?P<day>\S+)$")
+MOST_BYTES = 1 << 20  # as the library reads
 _ABOUT = "# for "
 _REST = "# everything else: the built-in rules"
 

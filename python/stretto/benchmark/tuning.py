@@ -11,6 +11,7 @@ from stretto.benchmark import choosing, rules_file
 from stretto.benchmark.model import LIBRARY, Results
 from stretto.benchmark.rules_file import RulesFile
 from stretto.errors import StrettoError
+from stretto.files import read_bytes
 from stretto.wording import percent
 
 
@@ -49,7 +50,7 @@ def tune(results: Results, built_in: str, arena: bool, output: Path | None, toda
 
 def _adopt(file: RulesFile, path: Path) -> int:
     try:
-        file.adopt(path.read_text(encoding="utf-8"))
+        file.adopt(read_bytes(path, rules_file.MOST_BYTES).decode())
     except (OSError, UnicodeDecodeError):
         return 0
     return len(file.blocks)

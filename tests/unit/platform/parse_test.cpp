@@ -86,6 +86,7 @@ TEST(ReadText, StopsAtTheBuffer) {
   EXPECT_EQ(read_text(tree.path("file").c_str(), small, sizeof small), "0123");
   EXPECT_EQ(read_text(tree.path("file").c_str(), large, sizeof large), "0123456789");
   EXPECT_EQ(read_text(tree.path("none").c_str(), large, sizeof large), "");
+  EXPECT_EQ(read_text(tree.path().c_str(), large, sizeof large), "");
 }
 
 }  // namespace

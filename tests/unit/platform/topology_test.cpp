@@ -1,6 +1,7 @@
 #include "platform/topology.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <random>
 
@@ -123,6 +124,8 @@ TEST(MadeUpTopology, IsReadFromAFile) {
   ASSERT_TRUE(load_location(tree.path("machine").c_str(), set_of({0}), 1, &found).ok());
   EXPECT_EQ(found.numa, 3);
   EXPECT_EQ(load_location(tree.path("nothing").c_str(), set_of({0}), 1, &found).code, Code::refused);
+  ASSERT_EQ(mkfifo(tree.path("pipe").c_str(), 0600), 0);
+  EXPECT_STREQ(load_location(tree.path("pipe").c_str(), set_of({0}), 1, &found).what, "not a regular file");
 }
 
 }  // namespace

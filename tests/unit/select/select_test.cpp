@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <fstream>
@@ -306,6 +307,9 @@ TEST(Rules, FilesAreReadOrRefusedWithReason) {
   EXPECT_EQ(rules.count, 1);
   std::ofstream(path) << std::string(2 << 20, '\n');
   EXPECT_EQ(load_rules(path.c_str(), &rules).code, Code::invalid);
+  std::remove(path.c_str());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_STREQ(load_rules(path.c_str(), &rules).what, "not a regular file");
   std::remove(path.c_str());
 }
 
