@@ -177,7 +177,9 @@ def memfd() -> list[Finding]:
     try:
         descriptor = os.memfd_create("stretto-doctor")
     except OSError as error:
-        advice = "Stretto cannot accelerate without it: a newer kernel, or a seccomp profile that allows memfd_create"
+        advice = (
+            "a job's shared memory is at most 256 MiB of /dev/shm then: a seccomp profile that allows memfd_create gives more"
+        )
         return [Finding("memfd", "missing", f"memfd_create refused: {error.strerror}", advice)]
     with os.fdopen(descriptor, "wb") as file:
         file.truncate(mmap.PAGESIZE)

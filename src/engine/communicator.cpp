@@ -63,6 +63,7 @@ Communicator::~Communicator() = default;
 Communicator* Communicator::create(Job& job, const Policy& policy, const int* members, int size, int rank, void* comm) {
   bool used = false;
   uint64_t offset = rank == 0 ? job.pool().allocate(Board::bytes(size), &used) : 0;
+  if (rank == 0 && offset == 0) job.say_pool_is_full();
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
   if (board != nullptr && used) board->clear(size);
   if (board == nullptr) offset = 0;

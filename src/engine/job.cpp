@@ -100,7 +100,12 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   settings_ = settings;
   uint64_t deadline = now_ns() + settings.join_timeout_ms * 1'000'000;
   platform::Rendezvous rendezvous;
-  STRETTO_TRY(open_segment(rendezvous, deadline));
+  speaks_ = place_.local_rank == 0;
+  if (const Status opened = open_segment(rendezvous, deadline); !opened.ok()) {
+    const bool alone = rendezvous.claim_voice();  // local rank 0 too, so that no other one adds to what it says
+    speaks_ = speaks_ || (alone && opened.code == Code::timed_out);
+    return opened;
+  }
   STRETTO_TRY(map_header());
   fingerprint_ = common_fingerprint(settings, rules);
   enter(fingerprint_);
@@ -129,6 +134,9 @@ Status Job::open_segment(platform::Rendezvous& rendezvous, uint64_t deadline) {
 
 Status Job::make_segment() {
   STRETTO_TRY(segment_.create());
+  if (!platform::is_memfd(segment_.fd()))
+    log(Level::warning, "memfd_create is refused here: shared memory comes from /dev/shm, %llu MiB of it",
+        static_cast<unsigned long long>(segment_.bytes() >> 20));
   auto* header = static_cast<JobHeader*>(segment_.at(0));
   if (header == nullptr) return no_memory("shared memory cannot be mapped");
   size_t bytes = header_bytes(place_.local_size);
@@ -216,6 +224,12 @@ collective::WaitPolicy Job::wait_policy() const {
   if (!crowded()) return collective::WaitPolicy::dedicated(sharing_.own_cpus);
   if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed();
   return collective::WaitPolicy::in_turns(header_->members[sharing_.first].early_sleepers, sharing_.surplus);
+}
+
+void Job::say_pool_is_full() {
+  if (first_to_say(Notice::pool_full))
+    log(Level::warning, "%llu MiB of shared memory (STRETTO_MEMORY_MIB) are used up: collectives that need more are left to MPI",
+        static_cast<unsigned long long>(header_->pool.cap >> 20));
 }
 
 // The setting is equal on all ranks, so all come here.

@@ -46,6 +46,9 @@ enum class Nodes : uint32_t { open, one, joined, not_asked, unreachable, missing
 
 enum class Verdict : uint32_t { open, joined, ranks_missing, settings_differ, worlds_differ };
 
+// What ranks may find out alike, and one of the node's tells the user; a bit each.
+enum class Notice : uint32_t { cma_refused = 1, pool_full = 2 };
+
 struct JobHeader {
   uint64_t magic;
   uint64_t bytes;
@@ -53,6 +56,7 @@ struct JobHeader {
   std::atomic<uint32_t> registered;
   std::atomic<uint32_t> verdict;
   std::atomic<uint32_t> nodes;  // a Nodes, written by local rank 0
+  std::atomic<uint32_t> said;   // Notices that the user has been told
   ArenasHeader arenas;
   PoolHeader pool;
   Member members[1];  // local_size of them
@@ -76,6 +80,14 @@ class Job {
   Status join(const Place& place, const Settings& settings, const select::Rules& rules);
 
   bool joined() const { return joined_; }
+  // Whether this rank is the one of its node that says why it has not joined, as far as that can be arranged.
+  bool speaks() const { return speaks_; }
+  // True for the first rank of the node that asks: it is to tell the user.
+  bool first_to_say(Notice notice) {
+    const auto bit = uint32_t(notice);
+    return (header_->said.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  }
+  void say_pool_is_full();
   bool crowded() const { return sharing_.crowded; }  // ranks outnumber the CPUs they may use
   const Sharing& sharing() const { return sharing_; }
   // How a rank waits where it shares CPUs, or does not.
@@ -122,6 +134,7 @@ class Job {
   std::unique_ptr<transport::XpmemPeers> xpmem_;
   JobHeader* header_ = nullptr;
   bool joined_ = false;
+  bool speaks_ = false;
   Sharing sharing_;
   Nodes nodes_ = Nodes::one;
   bool speaks_for_nodes_ = false;

@@ -29,7 +29,7 @@ std::unique_ptr<Transport> by_xpmem(Job& job, const int* members, int size, int 
   return transport::make_xpmem(*peers, members, size, rank);
 }
 
-std::unique_ptr<Transport> by_cma(const Job& job, const int* members, int size, int rank) {
+std::unique_ptr<Transport> by_cma(Job& job, const int* members, int size, int rank) {
   std::unique_ptr<int32_t[]> pids(new (std::nothrow) int32_t[size_t(size)]);
   if (pids == nullptr) return nullptr;
   for (int r = 0; r < size; ++r) {
@@ -38,7 +38,8 @@ std::unique_ptr<Transport> by_cma(const Job& job, const int* members, int size, 
     if (r == rank) continue;
     Status probed = transport::probe_cma(pids[r], member.probe_address, member.probe_value);
     if (probed.ok()) continue;
-    log_once(Level::warning, "cross-memory attach is refused here (%s): large messages go through shared memory", probed.what);
+    if (job.first_to_say(Notice::cma_refused))
+      log(Level::warning, "cross-memory attach is refused here (%s): large messages go through shared memory", probed.what);
     return nullptr;
   }
   return transport::make_cma(pids.get(), size, rank);

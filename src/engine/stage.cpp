@@ -64,6 +64,7 @@ bool Communicator::attach_stage() {
   const uint64_t board = collective::PresenceBoard::bytes(team_->size);
   const uint64_t presence = job_->pool().allocate_once(team_->shared().presence, board, Pool::Contents::zeros, 0, stage_refused);
   const uint64_t stage = find_stage();
+  if (stage <= stage_refused || presence <= stage_refused) job_->say_pool_is_full();
   void* base = stage > stage_refused ? job_->segment().at(stage & offset_mask) : nullptr;
   void* claims = presence > stage_refused ? job_->segment().at(presence) : nullptr;
   if (base == nullptr || claims == nullptr) return false;

@@ -170,7 +170,8 @@ Status Rendezvous::take(int* fd, uint64_t deadline_ns) {
     int error = read_object(socket_, local_rank_, job_, fd);
     if (error == 0) return Status::good();
     if (error != EAGAIN) return refused("this rank's socket cannot be read", error);
-    if (left_until(deadline_ns) == 0) return timed_out("local rank 0 did not send the shared object");
+    if (left_until(deadline_ns) == 0)
+      return timed_out(greeted ? "local rank 0 did not send the shared object" : "local rank 0 does not run Stretto");
     wait_readable(socket_, deadline_ns, greeted ? UINT64_MAX : retry_ns);
   }
 }
@@ -198,6 +199,12 @@ Status Rendezvous::swap(int fd, int local_size, int* fds, uint64_t deadline_ns) 
     else
       usleep(retry_ns / 1000);
   }
+}
+
+bool Rendezvous::claim_voice() const {
+  constexpr int nobody = -1;
+  int kept;
+  return socket_ >= 0 && bind_socket(rank_address(getuid(), job_, nobody), &kept).ok();
 }
 
 void Rendezvous::close() {

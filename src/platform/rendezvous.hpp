@@ -32,6 +32,10 @@ class Rendezvous {
   // every r but the own; -1 for those that did not come. timed_out, detail = number missing or not reached.
   Status swap(int fd, int local_size, int* fds, uint64_t deadline_ns);
 
+  // After open, where some rank does not come: true for the first of the node's ranks that asks. It keeps a socket for that
+  // until its process ends.
+  bool claim_voice() const;
+
   void close();
 
  private:

@@ -83,6 +83,8 @@ Status create_unnamed_file(size_t bytes, int* fd) {
 // that they can be had again.
 std::atomic<bool> keep_pages{false};
 
+}  // namespace
+
 bool is_memfd(int fd) {
   constexpr std::string_view memfd = "/memfd:";
   char link[32], target[sizeof "/memfd:"];
@@ -90,8 +92,6 @@ bool is_memfd(int fd) {
   ssize_t n = readlink(link, target, sizeof target);
   return n >= ssize_t(memfd.size()) && std::string_view(target, memfd.size()) == memfd;
 }
-
-}  // namespace
 
 Status create_shared_object(const char* name, size_t bytes, int* fd) {
   if (bytes == 0 || bytes > size_t(INT64_MAX)) return invalid("size of a shared object");

@@ -10,6 +10,7 @@ namespace stretto::platform {
 // Where memfd_create is refused: an unnamed file in /dev/shm, of at most 256 MiB and allocated in full, so that a small
 // /dev/shm is a Status and no SIGBUS. A size beyond RLIMIT_FSIZE is refused, and raises no SIGXFSZ.
 Status create_shared_object(const char* name, size_t bytes, int* fd);
+bool is_memfd(int fd);  // as /proc tells
 
 // Maps [offset, offset + bytes) of the object read-write; not inherited by fork (MADV_DONTFORK), not dumped (MADV_DONTDUMP).
 // offset is a multiple of the page size.

@@ -41,8 +41,8 @@ __attribute__((format(printf, 1, 2))) void set_verdict(const char* format, ...) 
   snprintf(trace::header()->verdict, sizeof trace::header()->verdict, "%s", context().verdict);
 }
 
-void decline_with_warning() {
-  if (speaks()) log(Level::warning, "%s: %s", context().verdict, plain);
+void decline_with_warning(bool speaks_here = speaks()) {
+  if (speaks_here) log(Level::warning, "%s: %s", context().verdict, plain);
 }
 
 // A probe that finds a message returns at once and drives nothing; one of a communicator of this process alone need not look at
@@ -246,7 +246,8 @@ bool join_here(const Settings& s, Context& c, engine::Place* place) {
   bool worth_saying = true;
   if (!prepare_policy(s, c)) return decline_with_warning(), false;
   if (!find_place(s, place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void(), false;
-  if (!prepare_mpi(c, *place) || !join(s, c, *place)) return decline_with_warning(), false;
+  if (!prepare_mpi(c, *place)) return decline_with_warning(), false;
+  if (!join(s, c, *place)) return decline_with_warning(c.job.speaks()), false;
   return true;
 }
 

@@ -103,6 +103,22 @@ TEST(Job, LeaderMissingIsNoticedInTime) {
   });
 }
 
+// However many ranks notice that something is missing, one says so.
+TEST(Job, OneRankSpeaks) {
+  for (const int missing : {0, 1}) {
+    const std::string job = unique_job();
+    make_stand(4);
+    in_processes(4, [&](int rank) {
+      Job* joined = new Job;
+      const bool joins = rank != missing && joined->join(place_of(rank, 4, job), quick(300), rules_of("barrier flat")).ok();
+      stand->read.fetch_add(joined->speaks());
+      stand_all(nullptr, true);
+      return !joins;
+    });
+    EXPECT_EQ(stand->read.load(), 1u) << "rank " << missing << " is missing";
+  }
+}
+
 TEST(Job, DifferentSettingsOrRulesKeepEverybodyOut) {
   for (int what : {0, 1}) {
     std::string job = unique_job();

@@ -144,6 +144,20 @@ TEST(Rendezvous, MissingLeaderIsTimedOut) {
   EXPECT_EQ(fd, -1);
 }
 
+TEST(Rendezvous, OneOfTheRanksThatMissTheLeaderSpeaks) {
+  const std::string job = job_name();
+  Rendezvous one, two;
+  EXPECT_FALSE(two.claim_voice());
+  ASSERT_TRUE(one.open(job.c_str(), 1).ok());
+  ASSERT_TRUE(two.open(job.c_str(), 2).ok());
+  int fd = -1;
+  EXPECT_STREQ(two.take(&fd, now_ns() + 20 * ms).what, "local rank 0 does not run Stretto");
+  EXPECT_TRUE(two.claim_voice());
+  two.close();
+  EXPECT_FALSE(one.claim_voice());
+  EXPECT_FALSE(one.claim_voice());
+}
+
 TEST(Rendezvous, OtherJobsDoNotMeet) {
   Rendezvous leader, stranger;
   ASSERT_TRUE(leader.open((job_name() + "a").c_str(), 0).ok());
