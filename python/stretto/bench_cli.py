@@ -30,7 +30,7 @@ from stretto.errors import StrettoError
 if TYPE_CHECKING:
     from stretto.benchmark.model import Point, Results
 
-SHAPES = "balanced, ascending, descending, first-delayed, last-delayed, random, K-late (such as 2-late), half-late"
+SHAPES = "balanced, ascending, descending, first-delayed, last-delayed, random, K-late (such as 2-late), half-late, node-late"
 
 Sizes = Annotated[
     str, typer.Option("--sizes", metavar="LIST|A:B:F", help="Bytes of a block: 8,1K,1M, or from A to B by factor F.")
@@ -142,7 +142,7 @@ def _without_program(context: typer.Context, name: str) -> list[str]:
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _SIZE = r"\d+[KMkm]?"
 _OTHER_NAMES = {"first-late": "first-delayed", "last-late": "last-delayed"}
-_SHAPES = "balanced|ascending|descending|(first|last)-(delayed|late)|random|[1-9]\\d{0,5}-late|half-late"
+_SHAPES = "balanced|ascending|descending|(first|last)-(delayed|late)|random|[1-9]\\d{0,5}-late|half-late|node-late"
 _DEFAULT = ("barrier", "bcast", "reduce", "allreduce")
 _LEAST = "3"  # samples, however long they take,
 _MOST_BUDGETS = 30  # but for points of which the delays alone take so many times the budget

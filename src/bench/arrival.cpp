@@ -11,7 +11,7 @@
 namespace stretto::bench {
 
 const char* const shape_names[shape_count] = {"balanced", "ascending", "descending", "first-delayed", "last-delayed",
-                                              "random",   "k-late",    "half-late",  "replay"};
+                                              "random",   "k-late",    "half-late",  "node-late",     "replay"};
 
 namespace {
 
@@ -42,6 +42,8 @@ double share(const Pattern& pattern, uint64_t random, int r, int p) {
       return r >= p - pattern.late;
     case Shape::half:
       return r >= p - std::max(p / 2, 1);
+    case Shape::node:
+      return pattern.node_of[r] == (pattern.permuted ? int(random % uint64_t(pattern.nodes)) : pattern.nodes - 1);
     case Shape::random:
       return uniform(mixed(random + uint64_t(r)));
     default:
@@ -115,7 +117,7 @@ void delays_of(const Pattern& pattern, uint64_t call, int ranks, double* delays)
   }
   const uint64_t random = mixed(pattern.seed * 0x10001 + call) >> 1;
   for (int r = 0; r < ranks; ++r) delays[r] = share(pattern, random, r, ranks);
-  if (pattern.permuted) permute(random, ranks, delays);
+  if (pattern.permuted && pattern.shape != Shape::node) permute(random, ranks, delays);
 }
 
 }  // namespace stretto::bench

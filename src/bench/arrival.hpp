@@ -7,15 +7,17 @@
 
 namespace stretto::bench {
 
-enum class Shape : uint8_t { balanced, ascending, descending, first, last, random, some, half, replay };
+enum class Shape : uint8_t { balanced, ascending, descending, first, last, random, some, half, node, replay };
 inline constexpr int shape_count = int(Shape::replay) + 1;
 extern const char* const shape_names[shape_count];
 
 struct Pattern {
   Shape shape = Shape::balanced;
-  int late = 1;           // how many ranks are late (Shape::some)
-  uint64_t seed = 1;      // of random shares, and of which ranks are late
-  bool permuted = false;  // the ranks change places from call to call
+  int late = 1;                  // how many ranks are late (Shape::some)
+  uint64_t seed = 1;             // of random shares, and of which ranks are late
+  bool permuted = false;         // the ranks (or nodes) change places from call to call
+  const int* node_of = nullptr;  // of each rank: for Shape::node, over at least two
+  int nodes = 1;
   // Shape::replay: recorded delays, `rows` lines of one per rank, in ns.
   std::unique_ptr<double[]> recorded;
   size_t rows = 0;

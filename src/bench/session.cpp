@@ -58,6 +58,9 @@ const char* Session::open() {
   if (options_.pattern.shape == Shape::some && options_.pattern.late >= ranks_) return "--arrival: all ranks would be late";
   nodes_ = find_nodes(mpi_, rank_, ranks_);
   if (!nodes_.node_of) return "no memory";
+  options_.pattern.node_of = nodes_.node_of.get();
+  options_.pattern.nodes = nodes_.count;
+  if (options_.pattern.shape == Shape::node && nodes_.count == 1) return "--arrival node-late: all ranks are on one node";
   clock_ = open_ticks(nodes_.count == 1);
   preload_ = find_preload();
   if ((options_.candidates || options_.also != nullptr) &&

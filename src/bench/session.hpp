@@ -8,7 +8,7 @@ namespace stretto::bench {
 
 class Session {
  public:
-  Session(const Mpi& mpi, const Options& options) : mpi_(mpi), options_(options) {}
+  Session(const Mpi& mpi, Options& options) : mpi_(mpi), options_(options) {}
 
   // Null, or what is wrong. Collective.
   const char* open();
@@ -37,7 +37,7 @@ class Session {
   bool find_cores(platform::CpuSet* cpus);
 
   const Mpi& mpi_;
-  const Options& options_;
+  Options& options_;  // of its pattern the nodes are filled in
   Preload preload_{};
   Nodes nodes_;
   int rank_ = 0, ranks_ = 1, cores_ = 1;
