@@ -109,15 +109,20 @@ def _points(cells: list[Cell], variant: Variant, sides: tuple[str, ...], title: 
     return sorted(found, key=lambda one: (SHAPES.index(one.shape), one.spread))  # the same colours everywhere
 
 
+def gains_of(cells: list[Cell], shown: list[Variant]) -> list[Point]:
+    """Of the paper's algorithms, under the first of the variants, and of Stretto."""
+    found = _points(cells, shown[0], PAPER, "the paper's algorithms") if shown else []
+    for variant in shown:
+        found += _points(cells, variant, ("mpi",), "Stretto" + (" with an arena" if variant.way == "arena" else ""))
+    return found
+
+
 def picture(kept: Kept, of: str = "median_us") -> str:
     """After Figures 7 and 8 of the arrival paper, against the best peer; empty where there is too little to draw."""
     cells = merge(kept.runs, of)
     results = Results(setup={"accelerating": True})
     shown = late_goals.variants(cells)
-    for variant in shown[:1]:
-        results.points += _points(cells, variant, PAPER, "the paper's algorithms")
-    for variant in [v for v in shown if v.host == shown[0].host]:
-        results.points += _points(cells, variant, ("mpi",), "Stretto" + (" with an arena" if variant.way == "arena" else ""))
+    results.points = gains_of(cells, [variant for variant in shown if variant.host == shown[0].host])
     parts = pictures.drawings(results)
     best = ", ".join(versions_of(kept.runs).values())
     return stacked(parts, f"{machine.cores()} cores; the MPI library: the best of {best}", pictures.STYLE) if parts else ""

@@ -147,3 +147,17 @@ def merge(runs: Sequence[Run], of: str = "median_us") -> list[Cell]:
     for cell in cells.values():
         cell.missing = tuple(sorted(peers - set(cell.peers)))
     return [cells[key] for key in sorted(cells, key=Key.reading_order)]
+
+
+def cells_of(series: Json) -> list[Cell]:
+    """Again from what Cell.as_json wrote: of the repeats one time each is left, their median."""
+    found = []
+    for one in series["cells"]:
+        cell = Cell(Key(*(one[name] for name in Key._fields)))
+        cell.peers = {peer: (best["us"], best["settings"]) for peer, best in one["peers"].items()}
+        for times in one["stretto"]:
+            sides = {name: {cell.of: us} for name, us in times["us"].items() if us is not None}
+            cell.stretto[Variant(times["host"], times["way"])] = [{"sides": sides}]
+        cell.missing = tuple(sorted(set(series["versions"]) - set(cell.peers)))
+        found.append(cell)
+    return found

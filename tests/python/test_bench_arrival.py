@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import late_goals
 import late_page
+import late_pictures
 from goals import Verdict
 from kept import Kept
-from lateness import Cell, Key, Variant, merge
+from lateness import Cell, Key, Variant, cells_of, merge
 from runs import Run
 
+ROOT = Path(__file__).resolve().parents[2]
 PLAIN = Variant("openmpi", "stretto")
 
 
@@ -136,3 +139,22 @@ def test_the_page_the_worst_first_and_the_picture() -> None:
     assert drawn.startswith("<svg")
     assert "reduce, 4 ranks, Stretto" in drawn
     assert "reduce, 4 ranks, the paper" in drawn
+
+
+def test_cells_are_read_again_from_what_was_written() -> None:
+    written = cells(line(8, {"mpi": 3, "paper_small": 4}), line(64, {"mpi": 5}, "random", 1))
+    document = {"cells": [cell.as_json() for cell in written], "versions": {"mpich": "MPICH 1"}}
+    read = cells_of(document)
+    assert [(cell.key, cell.best(), cell.missing) for cell in read] == [(cell.key, cell.best(), ()) for cell in written]
+    for one, other in zip(read, written, strict=True):
+        assert one.time(PLAIN, ("paper_small",)) == other.time(PLAIN, ("paper_small",))
+        assert one.over_peers(PLAIN) == other.over_peers(PLAIN) is not None
+    assert cells_of({**document, "versions": {"mpich": "", "intel": ""}})[0].missing == ("intel",)
+
+
+def test_the_pictures_of_the_documentation_are_of_the_series_that_they_name(tmp_path: Path) -> None:
+    """After another series: bench/arrivals/late_pictures.py SERIES docs."""
+    late_pictures.main([str(ROOT / "bench/results/amd-epyc-genoa-2core/arrival-4ranks-quick.json"), str(tmp_path)])
+    for drawn in tmp_path.iterdir():
+        assert drawn.read_text() == (ROOT / "docs" / drawn.name).read_text()
+    assert len(list(tmp_path.iterdir())) == 2
