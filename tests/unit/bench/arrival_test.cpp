@@ -37,6 +37,25 @@ TEST(Arrival, ShapesAreWhatTheyAreCalled) {
   EXPECT_EQ(shape("half-late", 1), (Delays{1}));
 }
 
+// The last one, or another one each time.
+TEST(Arrival, NodesComeLateAsAWhole) {
+  const int node_of[] = {0, 1, 2, 2, 1};
+  Pattern pattern;
+  EXPECT_TRUE(parse_shape("node-late", &pattern));
+  pattern.node_of = node_of;
+  pattern.nodes = 3;
+  EXPECT_EQ(delays(pattern, 0, 5), (Delays{0, 0, 1, 1, 0}));
+  pattern.permuted = true;
+  const std::vector<Delays> possible = {{1, 0, 0, 0, 0}, {0, 1, 0, 0, 1}, {0, 0, 1, 1, 0}};
+  std::vector<int> seen(3);
+  for (uint64_t call = 0; call < 60; ++call) {
+    const auto place = std::find(possible.begin(), possible.end(), delays(pattern, call, 5));
+    ASSERT_NE(place, possible.end());
+    ++seen[size_t(place - possible.begin())];
+  }
+  EXPECT_GT(*std::min_element(seen.begin(), seen.end()), 5);
+}
+
 TEST(Arrival, UnknownShapesAreRefused) {
   Pattern pattern;
   for (const char* wrong : {"", "late", "0-late", "-1-late", "3-lates", "k-late", "Balanced"})
