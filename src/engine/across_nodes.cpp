@@ -169,8 +169,9 @@ Status Communicator::execute_started_across(Operation& operation, const Request&
 Status Communicator::execute_across(const Request& request, int row) {
   Status status = collective::cluster_algorithms[row - collective::algorithm_count].run(across_->cluster(), request);
   if (status.code == Code::disagreed) across_->abandon(collective::Board::by_disagreement);
-  if (!status.ok()) reason_ = Reason::peer_lost;
-  return status;
+  if (status.ok()) return status;
+  reason_ = Reason::peer_lost;
+  return {status.code, collective::any_rank, status.what};  // ranks of a phase are not the communicator's
 }
 
 }  // namespace stretto::engine

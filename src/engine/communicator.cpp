@@ -136,9 +136,14 @@ bool Communicator::alive(void* self, int rank) {
   if (communicator->disagrees()) communicator->abandon(Board::by_disagreement);
   if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
-  for (int r = 0; r < communicator->team_->size; ++r)
-    if (!communicator->job_->alive(communicator->members_[r])) return false;
-  return true;
+  return communicator->dead_rank() == collective::any_rank;
+}
+
+// The first that is dead; any_rank: none.
+int Communicator::dead_rank() const {
+  for (int r = 0; r < team_->size; ++r)
+    if (!job_->alive(members_[r])) return r;
+  return collective::any_rank;
 }
 
 const select::Selection& Communicator::select(const Request& request) {
@@ -201,9 +206,11 @@ Status Communicator::failed(const Status& status) {
   const int rank = int(by & ~Board::by_disagreement) - 1;
   if ((by & Board::by_disagreement) != 0) return calls_differ(rank);
   if (abandoned_) return peer_lost("a rank could not take part", rank);
-  if (reason() == Reason::none) lost_ = status.detail;
+  const bool of_any = status.code == Code::peer_lost && status.detail == collective::any_rank;
+  const Status told = of_any ? peer_lost(status.what, dead_rank()) : status;
+  if (reason() == Reason::none) lost_ = told.detail;
   reason_ = Reason::peer_lost;
-  return status;
+  return told;
 }
 
 // Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.

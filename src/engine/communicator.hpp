@@ -152,6 +152,7 @@ class Communicator {
   }
   void reach_directly();
   Status failed(const Status& status);
+  int dead_rank() const;
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
@@ -189,7 +190,7 @@ class Communicator {
   Turns turns_;
   bool put_off_ = false;
   uint64_t put_off_calls_ = 0;
-  int lost_ = 0;  // with Reason::peer_lost: who
+  int lost_ = collective::any_rank;  // with Reason::peer_lost: who, if that is known
   std::atomic<uint32_t> holds_{1};
   std::atomic<bool> freed_{false};
   Queue queue_;

@@ -1,5 +1,7 @@
 #include "shim/hooks/entry.hpp"
 
+#include <stdio.h>
+
 #include <memory>
 #include <new>
 
@@ -124,8 +126,10 @@ void Entry::give_up(int code, MPI_Comm comm, Call& call) const {
 // What MPI says of messages that are too long it says of all calls that do not match.
 int Entry::report(const Status& status, MPI_Comm comm) {
   bool mismatch = status.code == Code::truncated || status.code == Code::disagreed;
-  log(Level::error, "%s (rank %d of the communicator) in a collective: raising %s", status.what, status.detail,
-      mismatch ? "MPI_ERR_TRUNCATE" : "MPI_ERR_OTHER");
+  char who[48] = "";
+  const bool of_a_rank = (mismatch || status.code == Code::peer_lost) && status.detail >= 0;
+  if (of_a_rank) snprintf(who, sizeof who, " (rank %d of the communicator)", status.detail);
+  log(Level::error, "%s%s in a collective: raising %s", status.what, who, mismatch ? "MPI_ERR_TRUNCATE" : "MPI_ERR_OTHER");
   return raise(comm, mismatch ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER);
 }
 

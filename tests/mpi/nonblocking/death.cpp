@@ -46,6 +46,7 @@ void death() {
   int in = 1, out[5] = {0, 0, 0, 0, 0};
   MPI_Request prepared[2];
   for (int i = 0; i < 2; ++i) MPI_Allreduce_init(&in, &out[3 + i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &prepared[i]);
+  MPI_Allreduce(&in, &out[0], 1, MPI_INT, MPI_SUM, comm);
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == world.size - 1) raise(SIGKILL);
   MPI_Request single, several[3];

@@ -41,13 +41,14 @@ bool allreduce_is_right(Communicator& communicator, int rank, int size, size_t c
 // A rank that has joined `name`'s job and made a communicator of all its ranks; null where that failed. Never freed.
 struct Joined {
   Job* job = new Job;
-  select::Rules* rules = new select::Rules(rules_of(select::default_rules()));
+  select::Rules* rules;
   Policy* policy = nullptr;
   Communicator* communicator = nullptr;
   uint64_t taken = 0;  // of rank 0: an extent of `before` bytes, from before the communicator was made
 
   Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
-         select::Travel travel = select::Travel::by_rules, uint64_t before = 0) {
+         select::Travel travel = select::Travel::by_rules, uint64_t before = 0, const char* text = select::default_rules())
+      : rules(new select::Rules(rules_of(text))) {
     stand_rank = rank;
     if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
     if (rank == 0 && before > 0) taken = job->pool().allocate(before);
@@ -158,7 +159,11 @@ TEST(Communicators, WithoutStagingMemoryLargeOnesAreLeftToMpi) {
   });
 }
 
-TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
+// Whichever algorithm waits: for that rank, or as in `ticket` for any.
+class Death : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Rules, Death, ::testing::Values("barrier flat", "barrier ticket"));
+
+TEST_P(Death, OfARankIsReportedToTheOthers) {
   constexpr int size = 3;
   std::string job = unique_job();
   make_stand(size);
@@ -166,8 +171,8 @@ TEST(Communicators, DeathOfARankIsReportedToTheOthers) {
   for (int rank = 0; rank < size; ++rank) {
     pid_t child = fork();
     if (child == 0) {
-      Communicator* communicator = Joined(rank, size, job).communicator;
-      if (communicator == nullptr) _exit(2);
+      Communicator* communicator = Joined(rank, size, job, quick(), select::Travel::by_rules, 0, GetParam()).communicator;
+      if (communicator == nullptr || !communicator->run({}).status.ok()) _exit(2);
       if (rank == 1) raise(SIGKILL);
       Outcome outcome = communicator->run({});
       bool reported = outcome.status.code == Code::peer_lost && outcome.status.detail == 1;
