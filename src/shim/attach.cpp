@@ -17,7 +17,6 @@
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
-#include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
@@ -278,7 +277,6 @@ void detach() {
   taking_now.store(false, std::memory_order_release);
   if (context().active.load()) {
     finish_operations();
-    end_persistent();
     free_rails();
   }
   context().active.store(false, std::memory_order_release);

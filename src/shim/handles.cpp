@@ -4,6 +4,7 @@
 
 #include "shim/mpi.hpp"
 #include "shim/named_types.hpp"
+#include "shim/own_comm.hpp"
 #include "trace/recorder.hpp"
 
 namespace stretto::shim {
@@ -38,45 +39,22 @@ HandleTable<TypeFacts, 512> types;
 HandleTable<kernels::Op, 64> ops;
 std::atomic<bool> prepared{false};
 
-// Asks for types that an MPI build may lack, which must not end the program: on a communicator of this process alone. Those of
-// the program keep the error handlers they have. (To set one, and then set what was there before, is not the same: MPICH goes by
-// MPI_COMM_WORLD's where none was ever set.)
-class Questions {
- public:
-  Questions() {
-    MPI_Group group;
-    MPI_Errhandler errors_return;
-    if (!predefined("MPI_ERRORS_RETURN", &errors_return) || mpi().Comm_group(comm_self(), &group) != MPI_SUCCESS) return;
-    can_ask_ = mpi().Comm_create(comm_self(), group, &comm_) == MPI_SUCCESS;
-    mpi().Group_free(&group);
-    if (can_ask_) mpi().Comm_set_errhandler(comm_, errors_return);
-  }
-  ~Questions() {
-    if (can_ask_) mpi().Comm_free(&comm_);
-  }
-  Questions(const Questions&) = delete;
-  Questions& operator=(const Questions&) = delete;
+// Asks for types that an MPI build may lack, which must not end the program.
+bool knows(MPI_Datatype type) {
+  char element[64] = {};
+  return own_comm() != comm_null() && mpi().Bcast(element, 1, type, 0, own_comm()) == MPI_SUCCESS;
+}
+bool reduces(MPI_Datatype type, MPI_Op op) {
+  char element[64] = {}, result[64];
+  return own_comm() != comm_null() && mpi().Allreduce(element, result, 1, type, op, own_comm()) == MPI_SUCCESS;
+}
 
-  bool knows(MPI_Datatype type) const {
-    char element[64] = {};
-    return can_ask_ && mpi().Bcast(element, 1, type, 0, comm_) == MPI_SUCCESS;
-  }
-  bool reduces(MPI_Datatype type, MPI_Op op) const {
-    char element[64] = {}, result[64];
-    return can_ask_ && mpi().Allreduce(element, result, 1, type, op, comm_) == MPI_SUCCESS;
-  }
-
- private:
-  MPI_Comm comm_{};
-  bool can_ask_ = false;
-};
-
-bool measure(const Questions& questions, MPI_Datatype type, TypeFacts* facts) {
+bool measure(MPI_Datatype type, TypeFacts* facts) {
   if (size_in_handle(key_of(type), &facts->size)) {
     facts->extent = facts->size;
     return true;
   }
-  if (!questions.knows(type)) return false;
+  if (!knows(type)) return false;
   int size = 0;
   MPI_Aint low = 0;
   MPI_Aint extent = 0;
@@ -103,27 +81,27 @@ constexpr bool quads_add = false;
 // Whether the MPI library adds two numbers of this type as `Number` does. Says which 16-byte format REAL*16 and
 // the parts of COMPLEX*32 have there.
 template <class Number>
-bool adds_like(const Questions& questions, MPI_Datatype type) {
+bool adds_like(MPI_Datatype type) {
   MPI_Op sum{};
   Number left = 1.5;
   Number right = 2.25;
-  if (!predefined("MPI_SUM", &sum) || !questions.reduces(type, sum)) return false;
+  if (!predefined("MPI_SUM", &sum) || !reduces(type, sum)) return false;
   return mpi().Reduce_local(&left, &right, 1, type, sum) == MPI_SUCCESS && right == Number(3.75);
 }
 
-kernels::Type type_of(const Questions& questions, const NamedType& named, MPI_Datatype handle, size_t size) {
+kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
   if (named.family == Family::complex && size == 32)
-    return quads_add && adds_like<QuadComplex>(questions, handle) ? kernels::Type::c128 : kernels::Type::opaque;
+    return quads_add && adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
   if (named.family == Family::real16)
-    return quads_add && adds_like<kernels::Quad>(questions, handle) ? kernels::Type::f128 : kernels::Type::opaque;
+    return quads_add && adds_like<kernels::Quad>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
   return kernel_type(named.family, size);
 }
 
-void add_type(const Questions& questions, const NamedType& named) {
+void add_type(const NamedType& named) {
   MPI_Datatype handle{};
   TypeFacts facts;
-  if (!predefined(named.name, &handle) || !measure(questions, handle, &facts)) return;
-  facts.type = type_of(questions, named, handle, facts.size);
+  if (!predefined(named.name, &handle) || !measure(handle, &facts)) return;
+  facts.type = type_of(named, handle, facts.size);
   if (kernels::size_of(facts.type) != facts.extent) facts.type = kernels::Type::opaque;
   types.insert(key_of(handle), facts);
 }
@@ -146,8 +124,8 @@ void prepare_handles() {
   static std::mutex mutex;
   const std::lock_guard<std::mutex> lock(mutex);
   if (prepared.load(std::memory_order_relaxed)) return;
-  const Questions questions;
-  for (const NamedType& named : named_types) add_type(questions, named);
+  make_own_comm();
+  for (const NamedType& named : named_types) add_type(named);
   for (const NamedOp& named : named_ops) add_op(named);
   prepared.store(true, std::memory_order_release);
 }

@@ -13,7 +13,8 @@ struct TypeFacts {
   size_t extent = 0;                           // MPI_Type_get_extent; size < extent: a pair type with a gap at its end
 };
 
-// Fills the tables from the loaded MPI; after MPI_Init, before the first look-up. Later calls do nothing. Thread-safe.
+// Fills the tables from the loaded MPI, and makes own_comm(); after MPI_Init, before the first look-up. Later calls do nothing.
+// Thread-safe.
 void prepare_handles();
 
 // False: not a predefined type that the loaded MPI has (derived, null, absent), or prepare_handles has not run.

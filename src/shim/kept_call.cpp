@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shim/handles.hpp"
+#include "shim/operands.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -77,7 +77,6 @@ bool KeptCall::keep_word(char kind, Word* word, int size) {
   return true;
 }
 
-// Of an empty block programs pass any datatype.
 bool KeptCall::keep_types(const void* handles, bool fortran, Word* word, int size) {
   auto* types = handles != nullptr ? static_cast<MPI_Datatype*>(room(size_t(size) * sizeof(MPI_Datatype))) : nullptr;
   if (types == nullptr || !counts_.present()) return false;
@@ -85,7 +84,10 @@ bool KeptCall::keep_types(const void* handles, bool fortran, Word* word, int siz
       fortran ? Types::of_fortran(static_cast<const MPI_Fint*>(handles)) : static_cast<const MPI_Datatype*>(handles);
   for (int r = 0; r < size; ++r) {
     types[r] = MPI_Datatype{};
-    if (counts_[r] <= 0) continue;
+    if (counts_[r] <= 0) {
+      if (is_refused_for_nothing(given[r])) return false;
+      continue;
+    }
     types[r] = given[r];
     if (!keep_type(&types[r])) return false;
   }
@@ -94,8 +96,9 @@ bool KeptCall::keep_types(const void* handles, bool fortran, Word* word, int siz
 }
 
 bool KeptCall::keep_type(MPI_Datatype* type) {
-  TypeFacts facts;
-  if (named_type(*type, &facts)) return true;
+  Layout layout;
+  if (!describe(*type, &layout) || !layout.committed) return false;
+  if (layout.named) return true;
   if (type_count_ == type_room_ || mpi().Type_dup(*type, &types_[type_count_]) != MPI_SUCCESS) return false;
   *type = types_[type_count_++];
   return true;

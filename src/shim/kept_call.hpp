@@ -21,7 +21,7 @@ class KeptCall {
   KeptCall& operator=(const KeptCall&) = delete;
 
   // The words of a call on a communicator of `size` ranks. Only what MPI says is significant on this rank is looked at. False: no
-  // memory, or MPI does not know some datatype.
+  // memory, or some datatype is none or not committed.
   bool keep(const Plan& plan, const Word* words, int rank, int size);
 
   const Word* words() const { return words_; }

@@ -7,6 +7,7 @@
 #include "base/settings.hpp"
 #include "engine/identity.hpp"
 #include "shim/handles.hpp"
+#include "shim/own_comm.hpp"
 
 namespace stretto::shim {
 
@@ -69,6 +70,7 @@ void finalizing(uint64_t begin) {
   library();
   profile::profile_finalizing(begin);
   if (attached_now.exchange(false)) detach();
+  free_own_comm();
   trace::header()->finalize_ns = now_ns();
   trace::calibrate();
   trace::header()->stage = uint32_t(trace::Stage::finalized);

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "shim/mpi.hpp"
+#include "shim/own_comm.hpp"
 #include "shim/process.hpp"
 
 namespace stretto::shim {
@@ -77,6 +79,80 @@ bool is_dense(MPI_Datatype type, int depth) {
   return looks_through && addresses == 0 && types == 1 && inner_is_dense(type, integers, depth);
 }
 
+bool is_null(MPI_Datatype type) {
+  static const MPI_Datatype null = [] {
+    MPI_Datatype found{};
+    predefined("MPI_DATATYPE_NULL", &found);
+    return found;
+  }();
+  return type == null;
+}
+
+// Which of a collective's datatypes must be committed. MPICH looks at all, Open MPI at some of them (hooks/blocks.cpp).
+#if defined(STRETTO_MPI_OMPI)
+constexpr bool looks_at_all = false;
+#else
+constexpr bool looks_at_all = true;
+#endif
+
+bool look_up(MPI_Datatype type, Layout* layout) {
+  layout->type = type;
+  layout->committed = takes_type(type);
+  if (looks_at_all && !layout->committed) return false;
+  MPI_Count size, lb, extent;
+  if (large_types().size(type, &size) != MPI_SUCCESS || size < 0) return false;
+  if (large_types().extent(type, &lb, &extent) != MPI_SUCCESS) return false;
+  layout->size = size_t(size);
+  layout->extent = size_t(extent);
+  layout->dense = lb == 0 && extent == size && is_dense(type, 0);
+  return true;
+}
+
+// What this thread remembers of derived datatypes. Of one that is freed MPI calls `type_freed`: its handle may come to mean
+// another, so nothing is remembered any more.
+struct Remembered {
+  uintptr_t key = 0;
+  uint64_t generation = 0;
+  Layout layout;
+};
+constexpr size_t remembered_slots = 8;
+__attribute__((tls_model("initial-exec"))) constinit thread_local Remembered remembered_types[remembered_slots];
+constinit std::atomic<uint64_t> types_freed{1};
+
+Remembered& slot_of(uintptr_t key) {
+  return remembered_types[(key ^ (key >> 8)) % remembered_slots];
+}
+
+int type_freed(MPI_Datatype, int, void*, void*) {
+  types_freed.fetch_add(1, std::memory_order_acq_rel);
+  return MPI_SUCCESS;
+}
+
+int type_copied(MPI_Datatype, int, void*, void*, void*, int* copy_made) {
+  *copy_made = 0;
+  return MPI_SUCCESS;
+}
+
+// Whether MPI will tell when the datatype is freed.
+bool is_watched(MPI_Datatype type) {
+  static const int keyval = [] {
+    int made;
+    return mpi().Type_create_keyval(type_copied, type_freed, &made, nullptr) == MPI_SUCCESS ? made : int(MPI_KEYVAL_INVALID);
+  }();
+  void* value;
+  int found = 0;
+  if (keyval == MPI_KEYVAL_INVALID || mpi().Type_get_attr(type, keyval, &value, &found) != MPI_SUCCESS) return false;
+  return found || mpi().Type_set_attr(type, keyval, &remembered_types) == MPI_SUCCESS;
+}
+
+// Datatypes never cease to be committed; one that is not may be soon.
+[[gnu::noinline, gnu::cold]] bool look_up_and_remember(MPI_Datatype type, Layout* layout) {
+  const uint64_t generation = types_freed.load(std::memory_order_acquire);
+  if (!look_up(type, layout)) return false;
+  if (layout->committed && is_watched(type)) slot_of(key_of(type)) = {key_of(type), generation, *layout};
+  return true;
+}
+
 // Calls `move(element offset, elements)` for blocks of elements that MPI_Pack's ints can count.
 template <typename Move>
 int in_blocks(const Layout& layout, size_t count, Move move) {
@@ -125,21 +201,21 @@ class Elements {
 }  // namespace
 
 bool describe(MPI_Datatype type, Layout* layout) {
-  layout->type = type;
   TypeFacts facts;
   if (named_type(type, &facts)) {
     *layout = {type, facts.size, facts.size == facts.extent, true, facts.type, facts.extent};
     return true;
   }
-  MPI_Datatype null;
-  if (predefined("MPI_DATATYPE_NULL", &null) && type == null) return false;
-  MPI_Count size, lb, extent;
-  if (large_types().size(type, &size) != MPI_SUCCESS || size < 0) return false;
-  if (large_types().extent(type, &lb, &extent) != MPI_SUCCESS) return false;
-  layout->size = size_t(size);
-  layout->extent = size_t(extent);
-  layout->dense = lb == 0 && extent == size && is_dense(type, 0);
-  return true;
+  const Remembered& known = slot_of(key_of(type));
+  if (known.key == key_of(type) && known.generation == types_freed.load(std::memory_order_acquire)) {
+    *layout = known.layout;
+    return true;
+  }
+  return !is_null(type) && look_up_and_remember(type, layout);
+}
+
+bool is_refused_for_nothing(MPI_Datatype type) {
+  return !looks_at_all && is_null(type);
 }
 
 Temporary::~Temporary() {

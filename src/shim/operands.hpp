@@ -16,10 +16,14 @@ struct Layout {
   bool named = false;
   kernels::Type kernel = kernels::Type::opaque;
   size_t extent = 0;
+  bool committed = true;  // as far as MPI looks
 };
 
-// False: not usable (null, unknown to MPI).
+// False: not usable (null, unknown to MPI; not committed, in the MPIs that look at every datatype of a collective).
 bool describe(MPI_Datatype type, Layout* layout);
+
+// What MPI refuses of a block in which there is nothing: Open MPI the null datatype; else programs pass any.
+bool is_refused_for_nothing(MPI_Datatype type);
 
 // Whether `count` elements are said to stand where none can: in place of nothing or, of a predefined type, at the null address.
 // (Of others that is MPI_BOTTOM.)

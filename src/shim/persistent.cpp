@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "shim/context.hpp"
 #include "shim/hooks/entry.hpp"
+#include "shim/own_comm.hpp"
 #include "shim/twins.hpp"
 
 namespace stretto::shim {
@@ -96,29 +97,16 @@ Table& table() {
   return *made;
 }
 
-// A communicator of this process alone, without the program's attributes.
-std::atomic<bool> self_made{false};
-struct Self {
-  MPI_Comm comm{};
-  MPI_Datatype byte{};
-  char nothing = 0;
-  bool ready = false;
+// What completes requests: nothing, on own_comm().
+char nothing = 0;
 
-  Self() {
-    MPI_Group group;
-    MPI_Errhandler quiet;
-    if (!predefined("MPI_BYTE", &byte) || !predefined("MPI_ERRORS_RETURN", &quiet)) return;
-    if (mpi().Comm_group(comm_self(), &group) != MPI_SUCCESS) return;
-    ready = mpi().Comm_create(comm_self(), group, &comm) == MPI_SUCCESS;
-    mpi().Group_free(&group);
-    self_made = ready;
-    if (ready) mpi().Comm_set_errhandler(comm, quiet);
-  }
-};
-
-Self& self() {
-  static Self made;
-  return made;
+MPI_Datatype byte() {
+  static const MPI_Datatype type = [] {
+    MPI_Datatype found{};
+    predefined("MPI_BYTE", &found);
+    return found;
+  }();
+  return type;
 }
 
 void let_go(Persistent* persistent) {
@@ -131,7 +119,7 @@ void let_go(Persistent* persistent) {
 bool complete_request(Prepared& prepared, int code) {
   auto& persistent = static_cast<Persistent&>(prepared);
   const bool kept = code != MPI_SUCCESS && table().keep_error(&persistent, code);
-  mpi().Send(&self().nothing, 0, self().byte, 0, persistent.place, self().comm);
+  mpi().Send(&nothing, 0, byte(), 0, persistent.place, own_comm());
   let_go(&persistent);
   return kept;
 }
@@ -148,7 +136,7 @@ bool run(void* hook, Call& call) {
 
 // What this rank alone may lack.
 bool ready_here(Persistent* persistent, const Plan& plan, const Word* words) {
-  if (persistent == nullptr || !self().ready || !table().enter(persistent)) return false;
+  if (persistent == nullptr || own_comm() == comm_null() || !table().enter(persistent)) return false;
   return persistent->call.keep(plan, words, persistent->home->rank(), persistent->home->size());
 }
 
@@ -171,8 +159,7 @@ bool rehearse(Persistent& persistent, engine::Communicator* communicator) {
 }
 
 bool make_request(Persistent& persistent) {
-  Self& s = self();
-  return mpi().Recv_init(&s.nothing, 0, s.byte, 0, persistent.place, s.comm, &persistent.request) == MPI_SUCCESS;
+  return mpi().Recv_init(&nothing, 0, byte(), 0, persistent.place, own_comm(), &persistent.request) == MPI_SUCCESS;
 }
 
 // Whether it will run here, and on what. Within a node the choice needs what only its own communicator finds out; over nodes all
@@ -268,10 +255,6 @@ int forward_persistent(uint32_t index, const Word* words) {
   for (int i = 0; i < count; ++i)
     if (int code = start_any(requests[i])) return code;
   return MPI_SUCCESS;
-}
-
-void end_persistent() {
-  if (self_made.exchange(false)) mpi().Comm_free(&self().comm);
 }
 
 }  // namespace stretto::shim

@@ -37,7 +37,4 @@ int forward_persistent(uint32_t index, const Word* words);
 // The request has been completed and the program is told: with what its operation failed, if it did and this is new.
 int tell_error(MPI_Request request);
 
-// Before MPI_Finalize.
-void end_persistent();
-
 }  // namespace stretto::shim

@@ -21,6 +21,7 @@ class Side {
   void block_of(const Side& other, int r);
 
   bool empty() const { return shares_ == none; }
+  bool committed() const { return committed_; }  // its datatypes; of what is given in place there are none
   int pieces(int ranks) const { return shares_ == none ? 0 : shares_ == shared ? 1 : ranks; }
   size_t block() const { return size_t(count_) * layout_.size; }  // of one() and equal()
   Buffer at(int r) const;
@@ -32,6 +33,7 @@ class Side {
   int keep_types(int ranks, ResultTypes& types);
 
  private:
+  bool describe_all(MPI_Datatype type);  // of all blocks
   bool counts_make_sense(int ranks) const;
   bool list_equal(int ranks, collective::Piece* pieces, uint64_t* bytes) const;
   bool list_varying(int ranks, collective::Piece* pieces, uint64_t* bytes) const;
@@ -39,6 +41,7 @@ class Side {
   enum : uint8_t { none, shared, each } shares_ = none;
   int only_ = -1;
   bool stacked_ = false;  // blocks stand one after the other
+  bool committed_ = true;
   const char* data_ = nullptr;
   MPI_Count count_ = 0;
   Numbers counts_, displacements_;

@@ -15,7 +15,7 @@ bool bcast(void* buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm 
   Entry entry;
   if (!entry.admit(comm, call, count)) return false;
   Layout layout;
-  if (count < 0 || !describe(type, &layout) || !entry.has_rank(root) || stand_nowhere(buffer, count, layout))
+  if (count < 0 || !describe(type, &layout) || !layout.committed || !entry.has_rank(root) || stand_nowhere(buffer, count, layout))
     return decline(call, Reason::invalid_arguments);
   Request request;
   request.kind = collective::Kind::bcast;

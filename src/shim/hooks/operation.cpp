@@ -45,7 +45,7 @@ bool describe_operands(MPI_Datatype type, MPI_Op op, Layout* layout, Request* re
     *reason = Reason::none;
     return true;
   }
-  if (!describe(type, layout)) return false;
+  if (!describe(type, layout) || !layout->committed) return false;
   *reason = describe_reduction(op, *layout, request);
   if (*reason == Reason::none && layout->named && request->op != kernels::Op::user) last = {type, op, true, *layout, request->op};
   return true;

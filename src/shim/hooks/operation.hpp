@@ -5,8 +5,8 @@
 
 namespace stretto::shim {
 
-// Fills in op, type and element size. False: MPI knows of no such type. *reason says whether the reduction can be done; that is
-// equal on all ranks, as op and datatype are.
+// Fills in op, type and element size. False: MPI knows of no such type, or it is not committed. *reason says whether the
+// reduction can be done; that is equal on all ranks, as op and datatype are.
 bool describe_operands(MPI_Datatype type, MPI_Op op, Layout* layout, Request* request, Reason* reason);
 
 // The same elements for a predefined operation, which works on them with their gaps, if any: they are bytes like others.
