@@ -82,6 +82,12 @@ inline void fortran_control(Word level, Words...) {
   profile::control(fortran_value<int>(level));
 }
 
+inline void cancel_in_fortran(const Word* words) {
+  MPI_Request request = fortran_value<MPI_Request>(words[0]);
+  const int code = cancel_any(&request);
+  if (words[1]) *as<MPI_Fint*>(words[1]) = MPI_Fint(code);
+}
+
 // A call while nonblocking collectives are outstanding; the last word is the error code.
 template <Form form>
 void complete_in_fortran(uint32_t index, Word* words, uint32_t count) {
@@ -120,6 +126,7 @@ void fortran_forward(uint32_t index, Form form, Words... words) {
     advance();
     const Word array[] = {words..., 0};
     if (frees_communicator(index) && attached()) end_operations_on(fortran_value<MPI_Comm>(array[0]));
+    if (index == number::Cancel) return cancel_in_fortran(array);
     if (concerns_persistent(index) && any_persistent() && persistent_in_fortran(index, array)) return;
     return void(forward_fortran(fortran_function(index, form), words...));
   }

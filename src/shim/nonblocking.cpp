@@ -92,6 +92,9 @@ Idle& idle() {
 // The error of operations whose completion this thread has just seen.
 __attribute__((tls_model("initial-exec"))) constinit thread_local int seen_error = MPI_SUCCESS;
 
+// A request that this thread has just tried to cancel cannot be.
+__attribute__((tls_model("initial-exec"))) constinit thread_local bool refused_cancel = false;
+
 constexpr int mark_of_failure = MPI_UNDEFINED;  // as the source in a status
 
 void release(Started* started) {
@@ -133,8 +136,10 @@ int freed(void* self) {
   return MPI_SUCCESS;
 }
 
+// MPI must not learn of this error either.
 int cancel(void*, int) {
-  return MPI_SUCCESS;  // collectives cannot be cancelled
+  refused_cancel = true;
+  return MPI_SUCCESS;
 }
 
 // The algorithm is done and the hook has returned.
@@ -199,6 +204,10 @@ void begin(Started* started, HookFunction function, void* hook, MPI_Comm comm, P
 }
 
 }  // namespace
+
+bool take_refused_cancel() {
+  return std::exchange(refused_cancel, false);
+}
 
 bool error_is_kept() {
   return engine::Operation::current() != nullptr;

@@ -44,6 +44,9 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
 // On an operation errors wait until it is completed: MPI's error handler is not called from here.
 bool error_is_kept();
 
+// Whether this thread has tried to cancel a request of a nonblocking collective since it last asked.
+bool take_refused_cancel();
+
 // Gets operations as far as they go, and completes the requests of those that are done. False: none could go on.
 bool advance();
 

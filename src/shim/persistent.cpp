@@ -243,6 +243,18 @@ int tell_error(MPI_Request request) {
   return error;
 }
 
+// MPI says so of the null request, to whom it says it of all that cannot be cancelled.
+int cancel_any(MPI_Request* request) {
+  const bool ours = request != nullptr && table().find(*request) != nullptr;
+  if (!ours) {
+    const int code = mpi().Cancel(request);
+    if (!take_refused_cancel()) return code;
+  }
+  MPI_Request none{};
+  predefined("MPI_REQUEST_NULL", &none);
+  return mpi().Cancel(&none);
+}
+
 int forward_persistent(uint32_t index, const Word* words) {
   const bool several = index == number::Startall;
   auto* requests = reinterpret_cast<MPI_Request*>(words[several ? 1 : 0]);

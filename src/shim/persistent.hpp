@@ -31,6 +31,9 @@ int start_any(MPI_Request request);
 // The program frees the request: MPI must be told, and only then may it give the handle to another one.
 void forget_persistent(MPI_Request request);
 
+// MPI_Cancel of any request: MPI's code. Collectives cannot be cancelled: of Stretto's MPI raises MPI_ERR_REQUEST.
+int cancel_any(MPI_Request* request);
+
 // The C function `index` of the above, in the place of MPI's.
 int forward_persistent(uint32_t index, const Word* words);
 

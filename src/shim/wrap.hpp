@@ -72,6 +72,7 @@ inline Word timed(uint32_t index, Clocking how, Make make) {
 
 // Whether MPI is not the only one to do a call that no hook is asked about.
 inline bool more_to_do(uint32_t index) {
+  if (index == number::Cancel) return taking();
   return anything_outstanding() || (concerns_persistent(index) && any_persistent()) || (frees_communicator(index) && any_twins());
 }
 
@@ -81,6 +82,7 @@ __attribute__((noinline)) Word forward_advancing(uint32_t index, Word* words) {
   if (waits_for_requests(index) || tests_requests(index)) return Word(complete_in_c(index, words, sizeof...(Words)));
   advance();
   if (frees_communicator(index) && attached() && words[0]) end_operations_on(*as<const MPI_Comm*>(words[0]));
+  if (index == number::Cancel) return Word(cancel_any(as<MPI_Request*>(words[0])));
   if (concerns_persistent(index) && any_persistent()) return Word(forward_persistent(index, words));
   return forward_each<Words...>(function_address(index), words, std::index_sequence_for<Words...>());
 }

@@ -201,6 +201,27 @@ int class_of(int code) {
   return kind;
 }
 
+// Active or not. MPI itself is not asked: MPICH 5 ends the job.
+void cancelled() {
+  if (world.plain_blocks) return;
+  for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  int in = 1, out = 0, flag = 0;
+  MPI_Request request;
+  MPI_Status status;
+  MPI_Allreduce_init(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+  for (int round = 0; round < 3; ++round) {
+    out = 0;
+    world.check(class_of(MPI_Cancel(&request)) == MPI_ERR_REQUEST, "an inactive collective is not cancelled", round);
+    MPI_Start(&request);
+    world.check(class_of(MPI_Cancel(&request)) == MPI_ERR_REQUEST, "an active collective is not cancelled", round);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    world.check(!flag && out == world.size, "it goes on", round);
+  }
+  MPI_Request_free(&request);
+  for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+}
+
 // The call that completes it tells of the error that the blocking call has, the first time and once it has failed. Over nodes
 // nobody can be told.
 void failed_start() {
@@ -238,5 +259,6 @@ void persistent() {
   }
   freed_arguments();
   many_prepared();
+  cancelled();
   failed_start();
 }

@@ -247,6 +247,23 @@ void truncation() {
 
 }  // namespace
 
+// MPI knows no collectives that are cancelled: it says so, and they go on.
+void cancelled() {
+  for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (const bool complete : {false, true}) {
+    int in = 1, out = 0, flag = 0;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    while (complete && !flag) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    world.check(MPI_Cancel(&request) != MPI_SUCCESS && request != MPI_REQUEST_NULL, "a collective is not cancelled", complete);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    world.check(!flag && out == world.size, "it goes on", complete);
+  }
+  for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF}) MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
+}
+
 void semantics() {
   starts_are_local();
   freed_requests();
@@ -260,4 +277,5 @@ void semantics() {
   beside_persistent_of_mpi();
   errors();
   truncation();
+  cancelled();
 }
