@@ -134,7 +134,9 @@ bool Communicator::disagrees() {
 bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
   if (communicator->disagrees()) communicator->abandon(Board::by_disagreement);
-  if (communicator->team_->shared().abandoned.load(std::memory_order_acquire) != 0) return false;
+  const Board& shared = communicator->team_->shared();
+  if (shared.abandoned.load(std::memory_order_acquire) != 0) return false;
+  if (shared.lost.load(std::memory_order_acquire) != 0) return false;  // who is awaited may live and have given up
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
   return communicator->dead_rank() == collective::any_rank;
 }
@@ -206,11 +208,19 @@ Status Communicator::failed(const Status& status) {
   const int rank = int(by & ~Board::by_disagreement) - 1;
   if ((by & Board::by_disagreement) != 0) return calls_differ(rank);
   if (abandoned_) return peer_lost("a rank could not take part", rank);
-  const bool of_any = status.code == Code::peer_lost && status.detail == collective::any_rank;
-  const Status told = of_any ? peer_lost(status.what, dead_rank()) : status;
-  if (reason() == Reason::none) lost_ = told.detail;
   reason_ = Reason::peer_lost;
-  return told;
+  if (status.code != Code::peer_lost) return status;
+  lost_ = tell_lost(status.detail == collective::any_rank ? dead_rank() : status.detail);
+  return peer_lost(status.what, lost_);
+}
+
+// Of several dead ranks one is named to all: that of the first call that has ended for it. Those who end later may be dead
+// because their program ends.
+int Communicator::tell_lost(int rank) {
+  uint32_t nobody = 0;
+  auto& lost = team_->shared().lost;
+  lost.compare_exchange_strong(nobody, uint32_t(rank) + 1, std::memory_order_acq_rel);
+  return int(lost.load(std::memory_order_acquire)) - 1;
 }
 
 // Calls that find their peers ready do not wait, and waiting is what drives MPI elsewhere.

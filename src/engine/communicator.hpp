@@ -153,6 +153,7 @@ class Communicator {
   void reach_directly();
   Status failed(const Status& status);
   int dead_rank() const;
+  int tell_lost(int rank);
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;

@@ -3,22 +3,13 @@
 
 #include <csignal>
 
-#include "unit/engine/processes.hpp"
+#include "unit/engine/joined.hpp"
 
 namespace stretto::engine {
 namespace {
 
 using collective::Kind;
 using collective::Request;
-
-Policy policy_of(const select::Rules* rules, select::Travel travel = select::Travel::by_rules) {
-  Policy policy;
-  policy.rules = rules;
-  policy.travel = travel;
-  policy.host.broadcast = stand_broadcast;
-  policy.host.all = stand_all;
-  return policy;
-}
 
 bool allreduce_is_right(Communicator& communicator, int rank, int size, size_t count, const char* algorithm) {
   std::vector<int32_t> in(count), out(count, -1);
@@ -37,35 +28,6 @@ bool allreduce_is_right(Communicator& communicator, int rank, int size, size_t c
     if (out[i] != int32_t(i) * size * (size + 1) / 2) return false;
   return true;
 }
-
-// A rank that has joined `name`'s job and made a communicator of all its ranks; null where that failed. Never freed.
-struct Joined {
-  Job* job = new Job;
-  select::Rules* rules;
-  Policy* policy = nullptr;
-  Communicator* communicator = nullptr;
-  uint64_t taken = 0;  // of rank 0: an extent of `before` bytes, from before the communicator was made
-
-  Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
-         select::Travel travel = select::Travel::by_rules, uint64_t before = 0, const char* text = select::default_rules())
-      : rules(new select::Rules(rules_of(text))) {
-    stand_rank = rank;
-    if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
-    if (rank == 0 && before > 0) taken = job->pool().allocate(before);
-    policy = new Policy(policy_of(rules, travel));
-    std::vector<int> members;
-    for (int r = 0; r < size; ++r) members.push_back(r);
-    communicator = Communicator::create(*job, *policy, members.data(), size, rank, nullptr);
-  }
-
-  // Leaves the communicator; when all have, the pool must be as it was.
-  bool everything_is_given_back(int size) {
-    communicator->let_go();
-    stand->read.fetch_add(1);
-    while (stand->read.load() < uint32_t(size)) usleep(100);
-    return job->pool().in_use() == 0;
-  }
-};
 
 TEST(Communicators, RunAllKindsOfTravelAndGiveEverythingBack) {
   constexpr int size = 3;
