@@ -8,12 +8,19 @@
 
 namespace differential {
 
+// Each rank comes when it likes, where asked for: half of them late.
+inline void come_late(Context& context) {
+  const long late = context.limits.late_us;
+  if (late > 0 && context.own.one_in(2)) usleep(useconds_t(context.own.below(uint64_t(late))));
+}
+
 // Which of the two goes first changes from call to call, so that neither always finds warm buffers or aligned arrivals.
 template <class Mine, class Oracle>
 void both(Context& context, Mine mine, Oracle oracle) {
   bool oracle_first = context.agreed.one_in(2);
   if (context.own.one_in(6)) usleep(useconds_t(context.own.below(400)));
   if (oracle_first) oracle();
+  come_late(context);
   mine();
   if (!oracle_first) oracle();
 }

@@ -117,7 +117,7 @@ void random_sequence(const Options& options) {
     const Named& chosen = agreed.one_in(3) ? made.back() : made[agreed.below(made.size())];
     if (chosen.comm == MPI_COMM_NULL) continue;
     Context context(chosen.comm, chosen.name, options.seed, step,
-                    {options.largest, options.derived, options.same_bits, options.all, options.mixed});
+                    {options.largest, options.derived, options.same_bits, options.all, options.mixed, options.late_us});
     if (context.size() > 1) compare_any(context);  // single ranks have a part of their own
   }
   made.pop_back();

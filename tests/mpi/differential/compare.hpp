@@ -14,6 +14,7 @@ struct Limits {
   bool same_bits = true;  // of the same call again
   bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
   bool mixed = true;      // also in Allgather(v) each rank has a datatype of its own
+  long late_us = 0;       // how late ranks come at most
 };
 
 // What the ranks of one communicator share while a sequence runs. `agreed` draws alike on all of them, `own` does not.

@@ -1,6 +1,6 @@
 // Differential test: every call through MPI_X is compared with PMPI_X in the same process.
 //   differential [--seed N] [--steps N] [--largest BYTES] [--live N] [--threads N] [--derived 0|1] [--same-bits 0|1] [--all 0|1]
-//                [--mixed 0|1] PART...
+//                [--mixed 0|1] [--late MICROSECONDS] PART...
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -69,6 +69,7 @@ CommandLine parse(int argc, char** argv) {
     if (word == "--mixed") line.options.mixed = value != 0;
     if (word == "--derived") line.options.derived = value != 0;
     if (word == "--same-bits") line.options.same_bits = value != 0;
+    if (word == "--late") line.options.late_us = long(value);
     if (word == "--threads") line.options.threads = int(value);
   }
   return line;

@@ -15,6 +15,7 @@ struct Options {
   bool same_bits = true;  // a call done again gives the same bits
   bool all = true;        // more collectives than Barrier, Bcast, Reduce and Allreduce
   bool mixed = true;      // also in Allgather(v) each rank has a datatype of its own
+  long late_us = 0;       // ranks come so late to calls, at most
 };
 
 // Random calls on world and on communicators made by every constructor of MPI, remade every few dozen steps.

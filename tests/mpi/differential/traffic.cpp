@@ -86,7 +86,7 @@ void pending_traffic(const Options& options) {
     uint64_t kind = agreed.below(4);
     if (chosen.comm == MPI_COMM_NULL) continue;
     Context context(chosen.comm, chosen.name + " with traffic", mix(options.seed, 2), step,
-                    {options.largest / 4, options.derived, options.same_bits, options.all, options.mixed});
+                    {options.largest / 4, options.derived, options.same_bits, options.all, options.mixed, options.late_us});
     if (context.size() < 2) continue;
     Ring ring(context);
     if (kind == 0) nonblocking_collectives(context);

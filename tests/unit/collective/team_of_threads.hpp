@@ -45,6 +45,7 @@ struct TeamOptions {
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
   std::vector<int32_t> domains;                       // where ranks stand; none: all together
   bool any_order = false;
+  bool arrival_order = false;
   int readers = 0;
   Way unmapped = nullptr;
   uint64_t first_number = 0;  // of exchanges and rounds: below 2^32 tests that they pass it
@@ -76,6 +77,7 @@ class TeamOfThreads {
       if (team.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
       if (!options.domains.empty()) team.domains.describe(options.domains.data(), size);
       team.any_order = options.any_order;
+      team.arrival_order = options.arrival_order;
       team.readers = options.readers;
       team.unmapped = options.unmapped;
       start_at(team, options.first_number);
