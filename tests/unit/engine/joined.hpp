@@ -17,13 +17,14 @@ inline Policy policy_of(const select::Rules* rules, select::Travel travel = sele
 // A rank that has joined `name`'s job and made a communicator of all its ranks; null where that failed. Never freed.
 struct Joined {
   Job* job = new Job;
-  select::Rules* rules = new select::Rules(rules_of(select::default_rules()));
+  select::Rules* rules;
   Policy* policy = nullptr;
   Communicator* communicator = nullptr;
   uint64_t taken = 0;  // of rank 0: an extent of `before` bytes, from before the communicator was made
 
   Joined(int rank, int size, const std::string& name, const Settings& settings = quick(),
-         select::Travel travel = select::Travel::by_rules, uint64_t before = 0) {
+         select::Travel travel = select::Travel::by_rules, uint64_t before = 0, const char* text = select::default_rules())
+      : rules(new select::Rules(rules_of(text))) {
     stand_rank = rank;
     if (!job->join(place_of(rank, size, name), settings, *rules).ok()) return;
     if (rank == 0 && before > 0) taken = job->pool().allocate(before);
