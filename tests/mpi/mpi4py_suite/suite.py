@@ -17,8 +17,24 @@ VERSION = "4.1.2"
 CACHE = ROOT / ".cache" / "mpi4py"
 RECORDED = Path(__file__).resolve().parent / "recorded.py"
 LIMIT = 400.0
-# Flaky without Stretto: Comm.Idup under Open MPI.
-FLAKY = {"openmpi": ("IDup",), "mpich": ()}
+# Tests that are left out, as mpi4py's main.py takes them.
+LEFT_OUT = {
+    "openmpi": (
+        "IDup",  # flaky without Stretto
+        "test_spawn",  # children are not reached by shared memory alone (OMPI_MCA_btl of these tests)
+        "TestULFMWorld.testRevoke",  # Stretto does not know of MPIX_Comm_revoke: a Barrier after it succeeds
+    ),
+    "mpich": (
+        # Has no Iagree, so mpi4py makes it of an Iallreduce, which the test starts before a Barrier on one rank and after it on
+        # the others. MPI forbids that; MPICH gets along with it, and Stretto ends both with an error.
+        "TestULFMWorld.testIAgree",
+        # A Win_test right after a Barrier, before which the other side has completed its accesses: MPICH has learnt of that only
+        # if the Barrier was its own. See MPI_Win_test, which a program repeats until it is true.
+        "TestRMAWorld.testStartCompletePostTest",
+    ),
+}
+# Minutes, for a file that is opened and closed hundreds of times.
+TOO_LONG = ("*IOView*Darray*",)
 
 
 # One name per rank and test: "0 test_op.TestOp.testCreate".
@@ -43,6 +59,10 @@ def test_folder() -> Path:
     return folder
 
 
+def all_modules() -> list[str]:
+    return sorted(path.stem for path in test_folder().glob("test_*.py"))
+
+
 def _results_of(folder: Path, code: int | None) -> Results:
     told = [(path.stem.removeprefix("rank-"), json.loads(path.read_text())) for path in sorted(folder.iterdir())]
     by_outcome = {
@@ -56,7 +76,7 @@ def run(mpi: Mpi, modules: tuple[str, ...], start: Callable[[list[str], list[str
     """start(program, prefix): has ranks run the program in test_folder(), to the end; prefix: what the launcher's command
     begins with, as a test that runs away must not take the machine's memory."""
     words = [word for module in modules for word in ("-i", module)]
-    words += [word for name in FLAKY[mpi.family] for word in ("-x", name)]
+    words += [word for name in (*LEFT_OUT[mpi.family], *TOO_LONG) for word in ("-x", name)]
     prefix = ["prlimit", f"--data={4 << 30}"] if shutil.which("prlimit") else []
     with tempfile.TemporaryDirectory() as folder:
         outcome = start([str(mpi.python), str(RECORDED), folder, "-q", *words], prefix)
