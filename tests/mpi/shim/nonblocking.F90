@@ -54,6 +54,10 @@ program nonblocking
     call prepare(i)
     call MPI_Iallreduce(mine, total, merge(length, long, i == 1), MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, request, ierror)
     if (ierror /= MPI_SUCCESS) wrong = wrong + 1
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN ERROR)
+    call MPI_Cancel(request, ierror)
+    if (ierror == MPI_SUCCESS) wrong = wrong + 1
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL ERROR)
     ierror = -1
     call MPI_Wait(request, MPI_STATUS_IGNORE, ierror)
     if (ierror /= MPI_SUCCESS .or. request /= MPI_REQUEST_NULL) wrong = wrong + 1
@@ -91,7 +95,7 @@ program nonblocking
   if (wrong > 0) print '(a,i0)', 'wrong results: ', wrong
   if (rank == 0) then
     print '(a)', 'MPI_Iallreduce 6', 'MPI_Ibcast 2', 'MPI_Ialltoallw 4', 'MPI_Ibarrier 1'
-    print '(a)', 'MPI_Wait 2', 'MPI_Waitany 5', 'MPI_Finalize 1'
+    print '(a)', 'MPI_Cancel 2', 'MPI_Wait 2', 'MPI_Waitany 5', 'MPI_Finalize 1'
 #if defined(HAVE_PERSISTENT)
     print '(a)', 'MPI_Allreduce_init 2', 'MPI_Bcast_init 1', 'MPI_Alltoallw_init 2', 'MPI_Request_free 5'
     print '(a)', 'MPI_Start 5', 'MPI_Startall 2', 'MPI_Waitall 4', 'taken barrier 1'
