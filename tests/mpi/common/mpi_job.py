@@ -164,7 +164,7 @@ class Job:
 
 def _text(file: Any) -> str:
     file.seek(0)
-    return file.read().decode(errors="replace")
+    return str(file.read(), errors="replace")
 
 
 def preload_options(mpi: Mpi) -> list[str]:
