@@ -264,7 +264,7 @@ TEST(Arrival, BringsStoppedSlicesToTheirEnd) {
     options.direct_for = [seed](int rank) { return (rank * 7 + int(seed)) % 3 != 0; };
     options.arrival_order = seed % 4 == 3;
     run_seed(20000 + seed, 2 + int(seed) % 7, options, "presence_direct");
-    run_seed(50000 + seed, 2 + int(seed) % 7, options, "paper_large");
+    if (seed % 3 == 0) run_seed(50000 + seed, 2 + int(seed) % 7, options, "paper_large");
   }
 }
 

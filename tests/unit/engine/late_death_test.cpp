@@ -18,6 +18,11 @@ using collective::Request;
 constexpr uint32_t size = 3, root = 1;
 constexpr size_t block = 40000, count = size * block;  // elements: several turns of the staging cells
 constexpr uint32_t most_calls = 100000, mark = 0xdeadbeef;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr unsigned deaths_by_default = 1;
+#else
+constexpr unsigned deaths_by_default = 2;
+#endif
 
 enum Exit : int { good, no_communicator, other_algorithm, wrong_numbers, input_changed, written_after, other_error, no_error };
 
@@ -159,7 +164,7 @@ std::vector<Death> random_deaths(unsigned for_each) {
 
 TEST(LateDeath, LeavesNoWrongNumbersAndNobodyWaiting) {
   const char* asked = getenv("STRETTO_TEST_SEEDS");
-  std::vector<Death> deaths = random_deaths(asked ? unsigned(atoi(asked)) : 2);
+  std::vector<Death> deaths = random_deaths(asked ? unsigned(atoi(asked)) : deaths_by_default);
   constexpr size_t at_once = 6;  // a survivor sleeps for a tenth of a second before it asks who lives
   for (size_t done = 0; done < deaths.size(); done += at_once) {
     const size_t end = std::min(deaths.size(), done + at_once);
