@@ -1,7 +1,5 @@
 #include "bench/far_line.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 
 #include "bench/ticks.hpp"
@@ -12,7 +10,6 @@ namespace {
 constexpr int round_trips = 12;
 constexpr int tries = 6;
 constexpr int clock_tag = 77;
-constexpr double woken_early_ns = 60'000;
 
 }  // namespace
 
@@ -85,12 +82,7 @@ bool FarLine::wait(double delay_ns, uint64_t* planned, uint64_t* start) {
   *planned = *start + from_ns(delay_ns);
   halts_ = false;
   if (told.halts != 0) return false;
-  const uint64_t now = now_ticks();
-  const double left_ns = *planned > now ? to_ns(*planned - now) - woken_early_ns : 0;
-  if (left_ns > 0) {
-    const timespec span{time_t(left_ns / 1e9), long(uint64_t(left_ns) % 1'000'000'000)};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-  }
+  sleep_until(*planned);
   while (now_ticks() < *planned) cpu_relax();
   return true;
 }

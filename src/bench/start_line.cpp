@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <thread>
@@ -21,7 +19,6 @@ constexpr uint64_t longest_nap_ns = 100'000'000;
 constexpr int round_trips = 100, tries = 40;
 constexpr double lead_ns = 500;
 constexpr double crowded_lead_ns = 100'000, lead_per_rank_ns = 20'000;  // so that all are asleep, or ready to run, at the start
-constexpr double woken_early_ns = 15'000;
 
 // The object of rank 0, opened by the others through its process. False: this rank does not share its node.
 bool open_object(const int64_t place[2], int* fd) {
@@ -135,17 +132,6 @@ uint32_t StartLine::meet_near() {
     await_generation_after(generation);
   }
   return generation + 1;
-}
-
-// Sleeping gives the core to ranks that are there already; the kernel is asked to wake precisely, and for this sleep alone.
-void StartLine::sleep_until(uint64_t tick) const {
-  const uint64_t now = now_ticks();
-  const double ns = tick > now ? to_ns(tick - now) - woken_early_ns : 0;
-  if (ns <= 0) return;
-  const timespec span{time_t(ns / 1e9), long(uint64_t(ns) % 1'000'000'000)};
-  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-  clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
-  prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);  // 0: the usual
 }
 
 bool StartLine::wait(double delay_ns, uint64_t* planned, uint64_t* start) {

@@ -53,7 +53,6 @@ class StartLine {
   const char* share(const Mpi& mpi);
   uint32_t meet_near();  // returns the number of the meeting
   void await_generation_after(uint32_t generation) const;
-  void sleep_until(uint64_t tick) const;
   double hop_of_threads();
 
   StartLineShared* shared_ = nullptr;

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 namespace stretto::bench {
 
@@ -30,6 +32,18 @@ double measure_rate() {
 #endif
 
 }  // namespace
+
+// Sleeping gives the core to ranks that are there already; the kernel is asked to wake precisely, and for this sleep alone.
+void sleep_until(uint64_t tick) {
+  constexpr double woken_early_ns = 15'000;
+  const uint64_t now = now_ticks();
+  const double ns = tick > now ? to_ns(tick - now) - woken_early_ns : 0;
+  if (ns <= 0) return;
+  const timespec span{time_t(ns / 1e9), long(uint64_t(ns) % 1'000'000'000)};
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  clock_nanosleep(CLOCK_MONOTONIC, 0, &span, nullptr);
+  prctl(PR_SET_TIMERSLACK, 0, 0, 0, 0);  // 0: the usual
+}
 
 const char* open_ticks([[maybe_unused]] bool one_node) {
 #if defined(__x86_64__)

@@ -22,6 +22,9 @@ inline double to_ns(uint64_t span) {
   return ns_per_tick > 0 ? double(span) * ns_per_tick : double(span);
 }
 
+// Sleeps until a little before a tick, which gives the core to others.
+void sleep_until(uint64_t tick);
+
 inline uint64_t from_ns(double ns) {
   return uint64_t(ns_per_tick > 0 ? ns / ns_per_tick : ns);
 }

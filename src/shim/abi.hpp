@@ -66,10 +66,19 @@ bool predefined(const char* mpi_name, Handle* handle) {
   return value != 0;
 }
 
+// 0 when the loaded MPI has none of that name.
+template <class Handle>
+Handle named(const char* mpi_name) {
+  Handle handle{};
+  predefined(mpi_name, &handle);
+  return handle;
+}
+
 // Null when the loaded MPI lacks it; found once.
 MPI_Comm comm_world();
 MPI_Comm comm_self();
 MPI_Comm comm_null();
+MPI_Datatype byte_type();
 
 // Whether this process alone is in it, as far as that can be told without MPI: MPI_COMM_SELF, and the world of a single rank.
 bool has_one_process(MPI_Comm comm);

@@ -111,13 +111,6 @@ void add_op(const NamedOp& named) {
   if (predefined(named.name, &handle)) ops.insert(key_of(handle), named.op);
 }
 
-template <class Handle>
-Handle handle_named(const char* mpi_name) {
-  Handle handle{};
-  predefined(mpi_name, &handle);
-  return handle;
-}
-
 }  // namespace
 
 void prepare_handles() {
@@ -145,18 +138,23 @@ bool named_op(MPI_Op op, kernels::Op* which) {
 }
 
 MPI_Comm comm_world() {
-  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_WORLD");
+  static const MPI_Comm comm = named<MPI_Comm>("MPI_COMM_WORLD");
   return comm;
 }
 
 MPI_Comm comm_self() {
-  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_SELF");
+  static const MPI_Comm comm = named<MPI_Comm>("MPI_COMM_SELF");
   return comm;
 }
 
 MPI_Comm comm_null() {
-  static const MPI_Comm comm = handle_named<MPI_Comm>("MPI_COMM_NULL");
+  static const MPI_Comm comm = named<MPI_Comm>("MPI_COMM_NULL");
   return comm;
+}
+
+MPI_Datatype byte_type() {
+  static const MPI_Datatype type = named<MPI_Datatype>("MPI_BYTE");
+  return type;
 }
 
 bool has_one_process(MPI_Comm comm) {

@@ -21,13 +21,6 @@ struct Making {
   uint64_t* offsets;  // one per rank
 };
 
-template <class Handle>
-Handle named(const char* name) {
-  Handle handle{};
-  predefined(name, &handle);
-  return handle;
-}
-
 bool least(void* making, int64_t* values, int count) {
   return least_of(static_cast<Making*>(making)->comm, values, count);
 }

@@ -80,11 +80,7 @@ bool is_dense(MPI_Datatype type, int depth) {
 }
 
 bool is_null(MPI_Datatype type) {
-  static const MPI_Datatype null = [] {
-    MPI_Datatype found{};
-    predefined("MPI_DATATYPE_NULL", &found);
-    return found;
-  }();
+  static const auto null = named<MPI_Datatype>("MPI_DATATYPE_NULL");
   return type == null;
 }
 

@@ -100,15 +100,6 @@ Table& table() {
 // What completes requests: nothing, on own_comm().
 char nothing = 0;
 
-MPI_Datatype byte() {
-  static const MPI_Datatype type = [] {
-    MPI_Datatype found{};
-    predefined("MPI_BYTE", &found);
-    return found;
-  }();
-  return type;
-}
-
 void let_go(Persistent* persistent) {
   if (persistent->users.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   table().leave(persistent);
@@ -119,7 +110,7 @@ void let_go(Persistent* persistent) {
 bool complete_request(Prepared& prepared, int code) {
   auto& persistent = static_cast<Persistent&>(prepared);
   const bool kept = code != MPI_SUCCESS && table().keep_error(&persistent, code);
-  mpi().Send(&nothing, 0, byte(), 0, persistent.place, own_comm());
+  mpi().Send(&nothing, 0, byte_type(), 0, persistent.place, own_comm());
   let_go(&persistent);
   return kept;
 }
@@ -159,7 +150,7 @@ bool rehearse(Persistent& persistent, engine::Communicator* communicator) {
 }
 
 bool make_request(Persistent& persistent) {
-  return mpi().Recv_init(&nothing, 0, byte(), 0, persistent.place, own_comm(), &persistent.request) == MPI_SUCCESS;
+  return mpi().Recv_init(&nothing, 0, byte_type(), 0, persistent.place, own_comm(), &persistent.request) == MPI_SUCCESS;
 }
 
 // Whether it will run here, and on what. Within a node the choice needs what only its own communicator finds out; over nodes all
@@ -250,8 +241,7 @@ int cancel_any(MPI_Request* request) {
     const int code = mpi().Cancel(request);
     if (!take_refused_cancel()) return code;
   }
-  MPI_Request none{};
-  predefined("MPI_REQUEST_NULL", &none);
+  MPI_Request none = named<MPI_Request>("MPI_REQUEST_NULL");
   return mpi().Cancel(&none);
 }
 

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "platform/futex.hpp"
 #include "shim/between_nodes.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
+#include "shim/parts.hpp"
 #include "shim/posted.hpp"
 #include "shim/windows.hpp"
 
@@ -36,24 +38,15 @@ Register& rails() {
   return *made;
 }
 
-Status status_of(int code, int from = -1) {
+Status status_of(int code) {
   if (code == MPI_SUCCESS) return Status::good();
   int what = MPI_SUCCESS;
   mpi().Error_class(code, &what);
-  return what == MPI_ERR_TRUNCATE ? collective::too_long(from) : refused("MPI failed between the nodes");
+  return what == MPI_ERR_TRUNCATE ? collective::too_long(Part::nobody) : refused("MPI failed between the nodes");
 }
 
 const HostOperands& operands(const Request& request) {
   return *static_cast<const HostOperands*>(request.host);
-}
-
-MPI_Datatype byte_type() {
-  static const MPI_Datatype type = [] {
-    MPI_Datatype found{};
-    predefined("MPI_BYTE", &found);
-    return found;
-  }();
-  return type;
 }
 
 size_t bytes_of(const MPI_Status& status) {
@@ -208,35 +201,28 @@ class Rail final : public collective::Links {
     });
   }
   Status send(int to, const void* data, size_t bytes) override {
-    return in_parts(nobody, bytes, [&](size_t at, int part, MPI_Request* request) {
+    return in_parts(Part::nobody, bytes, [&](size_t at, int part, MPI_Request* request) {
       return isend(to, static_cast<const char*>(data) + at, part, message_tag, request, kept_unasked / size_t(ranks_));
     });
   }
   Status finish_messages() override {
-    const int pending = pending_;
-    pending_ = 0;
+    const int pending = std::exchange(parts_.count, 0);
     for (int i = 0; i < pending; ++i) {
-      const Part part = parts_[i];
+      const Part part = parts_.of[i];
       MPI_Status end;
-      if (Status status = ended(MPI_SUCCESS, &messages_[i], &end); !status.ok()) {
+      if (Status status = ended(MPI_SUCCESS, &parts_.requests[i], &end); !status.ok()) {
         for (int rest = i + 1; rest < pending; ++rest) withdraw(rest);
         if (status.code != Code::disagreed) return status;
         drop_rest(part);
         return collective::too_long(part.from);
       }
-      if (part.from == nobody || bytes_of(end) == part.full) continue;
-      for (; i + 1 < pending && parts_[i + 1].at > 0; ++i) withdraw(i + 1);
+      if (part.from == Part::nobody || bytes_of(end) == part.full) continue;
+      for (; i + 1 < pending && parts_.of[i + 1].at > 0; ++i) withdraw(i + 1);
     }
     return Status::good();
   }
 
  private:
-  static constexpr int nobody = -1;
-  struct Part {  // of a message
-    int from;    // nobody: it is sent
-    size_t at, full;
-  };
-
   // A message between any two ranks. Senders may be calls ahead of a rank that waits for somebody else, whose MPI keeps what
   // comes meanwhile: so once in `most` bytes one is sent that ends only when it is received.
   int isend(int to, const void* data, int bytes, int tag, MPI_Request* request, size_t most = kept_unasked) {
@@ -323,16 +309,15 @@ class Rail final : public collective::Links {
   static constexpr int message_tag = 0;
   static constexpr size_t largest_part = size_t(1) << 30;  // of a message, whose bytes MPI counts by ints
 
-  // Calls start(offset, bytes, request) for each part of a message, of which one that is not full is the last, so that a
-  // receiver with room for more knows its end. How long a full one is depends on where it begins alone: what a late rank's MPI
-  // can keep goes unasked.
+  // Calls start(offset, bytes, request) for each part of a message. How long a full one is depends on where it begins alone: what
+  // a late rank's MPI can keep goes unasked.
   template <class Start>
   Status in_parts(int from, size_t bytes, Start start) {
     for (size_t at = 0;;) {
       const size_t full = full_part(at), part = std::min(full, bytes - at);
-      if (pending_ == capacity_ && !grow()) return no_room();
-      STRETTO_TRY(status_of(start(at, int(part), &messages_[pending_])));
-      parts_[pending_++] = {from, at, full};
+      if (!parts_.reserve()) return no_room();
+      STRETTO_TRY(status_of(start(at, int(part), parts_.next())));
+      parts_.add({from, at, full});
       if (part < full) return Status::good();
       at += part;
     }
@@ -341,9 +326,9 @@ class Rail final : public collective::Links {
 
   // Of a message that has ended before: nothing will come.
   void withdraw(int i) {
-    if (parts_[i].from == nobody) return;
-    mpi().Cancel(&messages_[i]);
-    mpi().Wait(&messages_[i], MPI_STATUS_IGNORE);
+    if (parts_.of[i].from == Part::nobody) return;
+    mpi().Cancel(&parts_.requests[i]);
+    mpi().Wait(&parts_.requests[i], MPI_STATUS_IGNORE);
   }
 
   // What may be left of a message that was too long: some MPI do not end while there are messages for a rank that has ended.
@@ -363,19 +348,6 @@ class Rail final : public collective::Links {
     }
   }
 
-  bool grow() {
-    const int capacity = std::max(16, 2 * capacity_);
-    std::unique_ptr<MPI_Request[]> messages(new (std::nothrow) MPI_Request[size_t(capacity)]);
-    std::unique_ptr<Part[]> parts(new (std::nothrow) Part[size_t(capacity)]);
-    if (!messages || !parts) return false;
-    std::copy_n(messages_.get(), pending_, messages.get());
-    std::copy_n(parts_.get(), pending_, parts.get());
-    messages_ = std::move(messages);
-    parts_ = std::move(parts);
-    capacity_ = capacity;
-    return true;
-  }
-
   size_t others() const { return size_t(size_ - 1); }
   // The call in which a nonblocking one goes on is another.
   void gives(size_t bytes, size_t times) const {
@@ -392,9 +364,7 @@ class Rail final : public collective::Links {
   int ranks_ = 1;            // of all_
   Rail* next_ = nullptr;
   MPI_Request requests_[slots + message_slots];
-  std::unique_ptr<MPI_Request[]> messages_;  // of the parts that are under way
-  std::unique_ptr<Part[]> parts_;
-  int pending_ = 0, capacity_ = 0;
+  Parts parts_;
   Posted posted_;
   std::unique_ptr<size_t[]> unasked_;  // by rank: bytes sent since it was known to have received all before
 };
