@@ -50,7 +50,8 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
       // Where a yield takes so long as others work, MPI's messages would hardly get on.
       if (now - seen > brief_ns * periods.progress) periods.progress = 1;
       seen = now;
-      stays = keeps_cpu() && now - began < WaitPolicy::usual_stay_ns;
+      if (stays && now - began > WaitPolicy::usual_stay_ns) stays_until_ = 0;
+      stays = keeps_cpu();
       if (now - began > early_ns && may_sleep_early()) {
         const Status slept = sleep(wait);
         policy_.early_sleepers->fetch_sub(1, std::memory_order_relaxed);
@@ -64,16 +65,16 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
 }
 
 bool Waiter::keeps_cpu() const {
-  return has_own_cpu() && (policy_.own_cpus || (offers_again_ > 0 && now_ns() < offers_again_));
+  return has_own_cpu() && stays_until_ > 0 && (stays_until_ == always || now_ns() < stays_until_);
 }
 
 void Waiter::offer() {
-  constexpr uint64_t turn_ns = 500'000, long_ns = 100'000'000;
+  constexpr uint64_t long_ns = 100'000'000;
   if (!has_own_cpu()) return platform::yield();
   const uint64_t began = now_ns();
   platform::yield();
   const uint64_t now = now_ns();
-  if (now - began > turn_ns) offers_again_ = now + long_ns;
+  if (now - began > WaitPolicy::turn_ns) stays_until_ = policy_.own_cpus ? always : now + long_ns;
 }
 
 // Whether this rank has been counted as one that sleeps early.

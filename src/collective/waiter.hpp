@@ -22,8 +22,10 @@ struct WaitPolicy {
   static constexpr uint64_t usual_patience_ns = 10'000'000;
   uint64_t patience_ns = usual_patience_ns;
   // A yield may cost a turn of whatever else runs there, 3 ms and more. Where that is no rank it is worth so much only when the
-  // wait has been long. No rank can stand on this one's CPUs: so it is from the start; else after a yield that took a turn.
-  static constexpr uint64_t usual_stay_ns = 1'000'000;
+  // wait has been long: a rank then stays for so long first. So it does after a yield that took a turn, and where no rank can
+  // stand on its CPUs from the start; and no longer once it has stayed in vain, until the next such yield. (Others that stay make
+  // yields long too, but not so long.)
+  static constexpr uint64_t usual_stay_ns = 1'000'000, turn_ns = 2'000'000;
   bool own_cpus = false;
   // Where yields do not pass a shared CPU on, a rank sleeps early, if no more than `surplus` do: so the CPUs stay awake.
   std::atomic<int32_t>* early_sleepers = nullptr;
@@ -77,7 +79,8 @@ class Suspension {
 class Waiter {
  public:
   Waiter() = default;
-  Waiter(const WaitPolicy& policy, const WaitHooks& hooks) : policy_(policy), hooks_(hooks) {}
+  Waiter(const WaitPolicy& policy, const WaitHooks& hooks)
+      : policy_(policy), hooks_(hooks), stays_until_(policy.own_cpus ? always : 0) {}
 
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.
@@ -204,7 +207,7 @@ class Waiter {
   static void wake(Signal& signal);
   Status wait_long(const Wait& wait);
   Status offer_then_sleep(const Wait& wait);
-  bool keeps_cpu() const;  // see WaitPolicy::own_cpus
+  bool keeps_cpu() const;  // see WaitPolicy::usual_stay_ns
   void offer();
   bool may_sleep_early() const;
   bool must_drive() const { return hooks_.windows != nullptr && hooks_.windows->load(std::memory_order_relaxed) > 0; }
@@ -217,7 +220,8 @@ class Waiter {
   WaitHooks hooks_;
   Suspension* suspension_ = nullptr;
   bool is_beside_ = false;
-  uint64_t offers_again_ = 0;  // when yields have not taken a turn for long; 0: they never have
+  static constexpr uint64_t always = UINT64_MAX;
+  uint64_t stays_until_ = 0;
 };
 
 }  // namespace stretto::collective
