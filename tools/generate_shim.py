@@ -33,19 +33,23 @@ PUBLIC_INTERFACE = (
 )
 
 
+REVOKE = ("MPIX_Comm_revoke",)
+
+
 class LibraryFacts(TypedDict):
     large: bool  # has _c forms
     since: str  # the newest functions exported
     fortran: str  # whose Fortran bindings are wrapped
+    extensions: tuple[str, ...]  # beyond the standard, wrapped by hand
 
 
 # library: which names of the table it exports, and which Fortran bindings of its MPI bypass the C functions MPI_X
 LIBRARIES: dict[str, LibraryFacts] = {
-    "ompi": {"large": False, "since": "4.0", "fortran": "ompi"},
-    "ompi4": {"large": False, "since": "3.1", "fortran": "ompi"},
-    "mpich": {"large": True, "since": "5.0", "fortran": "mpich"},
-    "mpich3": {"large": False, "since": "3.1", "fortran": "mpich"},
-    "abi": {"large": True, "since": "5.0", "fortran": ""},
+    "ompi": {"large": False, "since": "4.0", "fortran": "ompi", "extensions": REVOKE},
+    "ompi4": {"large": False, "since": "3.1", "fortran": "ompi", "extensions": ()},
+    "mpich": {"large": True, "since": "5.0", "fortran": "mpich", "extensions": REVOKE},
+    "mpich3": {"large": False, "since": "3.1", "fortran": "mpich", "extensions": REVOKE},
+    "abi": {"large": True, "since": "5.0", "fortran": "", "extensions": ()},
 }
 # Open MPI: mpif.h and `use mpi` call mpi_x_, mpi_f08 calls mpi_x_f08_. MPICH: mpi_f08 does so where there is no choice buffer.
 FORTRAN_FORMS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -332,7 +336,7 @@ def exported(functions: list[Function], library: str) -> list[str]:
     in_fortran = fortran_wrapped(here, facts["fortran"]) + [f for f in here if "hand" in f.marks]
     suffixes = [suffix for _, suffix in FORTRAN_FORMS[facts["fortran"]]]
     names = {f.name for f in here} | {f.name.lower() + suffix for f in in_fortran for suffix in suffixes}
-    return sorted(names | set(PUBLIC_INTERFACE))
+    return sorted(names | set(facts["extensions"]) | set(PUBLIC_INTERFACE))
 
 
 def version_script(names: list[str]) -> list[str]:

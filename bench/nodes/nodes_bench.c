@@ -1,11 +1,11 @@
 /* Collectives over nodes, Stretto (MPI_X) against the MPI library below it (PMPI_X) in the same process, in turn.
  *
- * nodes_bench REPEATS SPREAD ARRIVAL... OPERATION... BYTES...   Rank 0 prints a line per operation, size, arrival and side:
- *   operation bytes arrival side median-us most-bytes-out
- * Times are from the last arrival to the last exit, by the clock that all emulated nodes share. most-bytes-out: what left the
- * node that sent most, per call, by its interface's counter.
- * ARRIVAL: balanced; random, each rank late by a time drawn from 0 to SPREAD alpha (Alizadeh et al. 2022, 6.1); or node-late, all
- * ranks of one node, another each time, by SPREAD alpha. alpha: a message of that size from the first rank to the last. */
+ * nodes_bench [in-order] REPEATS SPREAD ARRIVAL... OPERATION... BYTES...   Rank 0 prints a line per operation, size, arrival and
+ * side: operation bytes arrival side median-us most-bytes-out Times are from the last arrival to the last exit, by the clock that
+ * all emulated nodes share. most-bytes-out: what left the node that sent most, per call, by its interface's counter. in-order:
+ * reductions by a sum of the program's that MPI must take for one that does not commute. ARRIVAL: balanced; random, each rank
+ * late by a time drawn from 0 to SPREAD alpha (Alizadeh et al. 2022, 6.1); or node-late, all ranks of one node, another each
+ * time, by SPREAD alpha. alpha: a message of that size from the first rank to the last. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@ static MPI_Comm comm;                /* of the calls that are measured: a new on
 static int *counts, *places, *pairs; /* of the v forms: block r has count - r % 4 elements */
 static int* byte_places;             /* and types: of alltoallw */
 static MPI_Datatype* types;
+static MPI_Op op = MPI_SUM; /* of the reductions */
 
 static double now(void) {
   struct timespec t;
@@ -39,6 +40,11 @@ static double bytes_out(void) {
   }
   if (file) fclose(file);
   return sent;
+}
+
+static void add(void* from, void* to, int* count, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < *count; ++i) ((float*)to)[i] = ((float*)from)[i] + ((float*)to)[i];
 }
 
 /* Pairs must agree: to and from every rank what the lower of both has. */
@@ -72,17 +78,17 @@ static void call(const char* operation, int accelerated, int count) {
     for (int r = 0; r < size; ++r) byte_places[r] = places[r] * (int)sizeof(float), types[r] = MPI_FLOAT;
     (accelerated ? MPI_Alltoallw : PMPI_Alltoallw)(in, pairs, byte_places, types, out, pairs, byte_places, types, comm);
   } else if (strcmp(operation, "reduce_scatter") == 0) {
-    (accelerated ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(in, out, counts, MPI_FLOAT, MPI_SUM, comm);
+    (accelerated ? MPI_Reduce_scatter : PMPI_Reduce_scatter)(in, out, counts, MPI_FLOAT, op, comm);
   } else if (strcmp(operation, "scan") == 0) {
-    (accelerated ? MPI_Scan : PMPI_Scan)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
+    (accelerated ? MPI_Scan : PMPI_Scan)(in, out, count, MPI_FLOAT, op, comm);
   } else if (strcmp(operation, "exscan") == 0) {
-    (accelerated ? MPI_Exscan : PMPI_Exscan)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
+    (accelerated ? MPI_Exscan : PMPI_Exscan)(in, out, count, MPI_FLOAT, op, comm);
   } else if (strcmp(operation, "reduce_scatter_block") == 0) {
-    (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, MPI_SUM, comm);
+    (accelerated ? MPI_Reduce_scatter_block : PMPI_Reduce_scatter_block)(in, out, block, MPI_FLOAT, op, comm);
   } else if (strcmp(operation, "allreduce") == 0) {
-    (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, MPI_SUM, comm);
+    (accelerated ? MPI_Allreduce : PMPI_Allreduce)(in, out, count, MPI_FLOAT, op, comm);
   } else if (strcmp(operation, "reduce") == 0) {
-    (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, MPI_SUM, 0, comm);
+    (accelerated ? MPI_Reduce : PMPI_Reduce)(in, out, count, MPI_FLOAT, op, 0, comm);
   } else if (strcmp(operation, "bcast") == 0) {
     (accelerated ? MPI_Bcast : PMPI_Bcast)(out, count, MPI_FLOAT, 0, comm);
   } else {
@@ -218,6 +224,10 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (argc > 1 && strcmp(argv[1], "in-order") == 0) {
+    MPI_Op_create(add, 0, &op);
+    --argc, ++argv;
+  }
   int repeats = argc > 1 ? atoi(argv[1]) : 10;
   if (repeats > most_repeats) repeats = most_repeats;
   size_t largest = sizeof(float);
@@ -248,6 +258,7 @@ int main(int argc, char** argv) {
   free(pairs);
   free(byte_places);
   free(types);
+  if (op != MPI_SUM) MPI_Op_free(&op);
   MPI_Finalize();
   return 0;
 }

@@ -60,6 +60,9 @@ constexpr SettingRow rows[] = {
     {"STRETTO_NODES_AFTER", "count", "64",
      "collectives on a communicator over nodes that are left to MPI before Stretto prepares it; for large ones it does so at "
      "once"},
+    {"STRETTO_OFFLOAD", "auto|on|off", "auto",
+     "whether MPI's collectives between nodes are done by the network or a library that knows it (SHARP, HCOLL, UCC), so that "
+     "reductions are left to them there: auto: where the environment asks Open MPI or MPICH for HCOLL or UCC"},
 };
 constexpr int row_count = int(sizeof rows / sizeof rows[0]);
 
@@ -182,6 +185,9 @@ void assign(int row, const char* value, Settings* s) {
       break;
     case 27:
       parse_count(value, &s->nodes_after);
+      break;
+    case 28:
+      s->offload = value;
       break;
   }
 }

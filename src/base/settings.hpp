@@ -39,6 +39,7 @@ struct Settings {
   const char* progress = "calls";
   uint64_t turns = 0;
   uint64_t nodes_after = 64;
+  const char* offload = "auto";
 };
 
 struct SettingRow {

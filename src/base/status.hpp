@@ -13,6 +13,7 @@ enum class Code : uint8_t {
   invalid,    // unusable input: a setting, a rules file, a layout
   truncated,  // a peer's message was longer than the room for it, which holds its beginning
   disagreed,  // peers do not call the same collective with the same sizes
+  revoked,    // the program has taken the communicator away from all its ranks (MPIX_Comm_revoke)
 };
 
 // `what` points to a string literal (or storage as long-lived); `detail` is an errno value or 0.
@@ -41,6 +42,9 @@ constexpr Status truncated(const char* what, int rank) {
 }
 constexpr Status disagreed(const char* what, int rank) {
   return {Code::disagreed, rank, what};
+}
+constexpr Status revoked() {
+  return {Code::revoked, 0, "the communicator is revoked"};
 }
 constexpr Status calls_differ(int rank) {
   return disagreed("ranks call different collectives, or with different sizes", rank);

@@ -110,6 +110,7 @@ struct Board {
   static constexpr uint32_t by_disagreement = 1u << 31;
   std::atomic<uint32_t> abandoned{0};
   std::atomic<uint32_t> lost{0};  // 1 + a rank that has died, for which somebody's call has ended
+  std::atomic<bool> revoked{false};
   static constexpr uint64_t carriers_kept = 64;
   std::atomic<uint64_t> carriers[carriers_kept]{};  // of the newest messages between nodes (hierarchy/cluster.hpp)
   alignas(cache_line) RankBoard ranks[1];           // size of them

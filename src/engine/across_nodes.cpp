@@ -1,6 +1,7 @@
 #include "engine/across_nodes.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "trace/stopwatch.hpp"
@@ -28,11 +29,13 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   if (node && node->reason() == Reason::none)
     across.reset(new (std::nothrow) AcrossNodes(span, std::unique_ptr<Communicator>(node)));
   bool usable = across && across->usable();
-  // Least element, whether no node is crowded, and whether MPI may be called by any thread.
-  int64_t agreed[3] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded(), policy.host.any_thread};
+  // Least element, whether no node is crowded, whether MPI may be called by any thread, whether all offload, and how many domains
+  // the ranks of every node are spread over.
+  int64_t agreed[] = {usable ? int64_t(across->prepare_node()) : 0, !job.crowded(), policy.host.any_thread, policy.offload,
+                      usable ? across->node_domains() : 1};
   std::unique_ptr<Communicator> made(new (std::nothrow) Communicator(Reason::many_nodes));
   if (!made) agreed[0] = 0;
-  if (!policy.host.least(comm, agreed, 3) || agreed[0] == 0) {
+  if (!policy.host.least(comm, agreed, int(std::size(agreed))) || agreed[0] == 0) {
     if (across)
       across->leave();
     else if (node)
@@ -42,6 +45,8 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   across->largest_element = size_t(agreed[0]);
   across->crowded = agreed[1] == 0;
   across->any_thread = agreed[2] != 0;
+  across->offload = agreed[3] != 0;
+  across->cluster().domains = int(agreed[4]);
   made->rank_ = rank;
   made->size_ = size;
   made->job_ = &job;
@@ -79,10 +84,21 @@ Status Communicator::run_phase(const Request& request) {
   return algorithm.run(*team_, request);
 }
 
+// Whether nothing may be combined in a node before the ranks of others are there.
+bool Communicator::scattered(const Request& request) const {
+  const bool prefix = request.kind == collective::Kind::scan || request.kind == collective::Kind::exscan;
+  return (prefix || request.ordered) && !across_->place().in_order;
+}
+
 // An element of a user's operation, which may be of any size, and where there are blocks one of each.
 bool Communicator::fits_across(const Request& request) const {
   const bool blocks = request.kind == collective::Kind::reduce_scatter || request.kind == collective::Kind::reduce_scatter_block;
   const collective::Placement& place = across_->place();
+  if (scattered(request)) {
+    const size_t ranks = size_t(place.size);
+    return ranks <= collective::max_team &&
+           request.element <= std::min(collective::Cluster::room_bytes / ranks, collective::Cluster::slice_bytes);
+  }
   const bool fits_room = !blocks || request.element <= collective::Cluster::room_bytes / collective::scattered_blocks(place);
   const size_t in_cell = across_->largest_element / size_t(blocks ? place.largest : 1);
   return fits_room && (request.op != kernels::Op::user || request.element <= in_cell);
@@ -91,7 +107,7 @@ bool Communicator::fits_across(const Request& request) const {
 void Communicator::agree_on_size(collective::Kind kind) {
   if (!across_ || reason() != Reason::many_nodes) return;
   VaryingSize& varying = across_->varying(kind);
-  if (!varying.is_decided()) varying.decide(select::depends_on_size(*policy_->rules, facts_across(kind, 0)));
+  if (!varying.is_decided()) varying.decide(select::depends_on_size(*policy_->rules, facts_across(kind, 0, false)));
   if (!varying.is_wanted() || !varying.begin_call()) return;
   uint64_t sum = varying.own();
   if (across_->add_up(&sum).ok())
@@ -110,25 +126,26 @@ uint64_t AcrossNodes::bytes_for_rules(const Request& request) {
 }
 
 // All nodes have agreed on them.
-select::Facts Communicator::facts_across(collective::Kind kind, uint64_t bytes) const {
+select::Facts Communicator::facts_across(collective::Kind kind, uint64_t bytes, bool scattered) const {
   select::Facts facts{kind, bytes, size_, across_->crowded, policy_->travel};
   facts.nodes = across_->place().nodes;
   facts.per_node = across_->place().largest;
+  facts.domains = across_->cluster().domains;
+  facts.scattered = scattered;
+  facts.offload = across_->offload;
   facts.library = policy_->library;
   return facts;
 }
 
 // As decide(). bytes: what rules go by.
 Outcome Communicator::choose_across(const Request& request, uint64_t bytes) {
-  const collective::Placement& place = across_->place();
+  const bool apart = scattered(request);
   auto& last = last_[int(request.kind)];
-  if (last.bytes != bytes) last = {bytes, select::choose(*policy_->rules, facts_across(request.kind, bytes)), {}};
+  if (last.bytes != bytes || last.scattered != apart)
+    last = {bytes, apart, select::choose(*policy_->rules, facts_across(request.kind, bytes, apart)), {}};
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
-  const bool prefix = request.kind == collective::Kind::scan || request.kind == collective::Kind::exscan;
-  if (prefix && !place.in_order) return {-1, Reason::many_nodes, {}};
-  if (request.ordered && !place.in_order) return {-1, Reason::unsupported_op, {}};
   if (!fits_across(request)) return {-1, Reason::large_element, {}};
   return {last.selection.algorithm, Reason::none, {}};
 }
@@ -156,7 +173,7 @@ Outcome Communicator::prepare_started_across(Operation& operation, const Request
 }
 
 Status Communicator::execute_started_across(Operation& operation, const Request& request, int row) {
-  Status status = peer_lost("a rank died", lost_);
+  Status status = reason() == Reason::revoked ? revoked() : peer_lost("a rank died", lost_);
   if (!declines()) {
     across_->begin_started(operation.has_fiber() ? &operation : nullptr);
     status = execute_across(request, row);
@@ -168,8 +185,16 @@ Status Communicator::execute_started_across(Operation& operation, const Request&
 
 Status Communicator::execute_across(const Request& request, int row) {
   Status status = collective::cluster_algorithms[row - collective::algorithm_count].run(across_->cluster(), request);
-  if (status.code == Code::disagreed) across_->abandon(collective::Board::by_disagreement);
   if (status.ok()) return status;
+  across_->set_failed();
+  if (status.code == Code::revoked || across_->is_revoked()) {
+    across_->revoke();
+    across_->settle();
+    reason_ = Reason::revoked;
+    return revoked();
+  }
+  if (status.code == Code::disagreed) across_->abandon(collective::Board::by_disagreement);
+  if (status.code == Code::refused || status.code == Code::peer_lost) across_->tell_lost();
   reason_ = Reason::peer_lost;
   return {status.code, collective::any_rank, status.what};  // ranks of a phase are not the communicator's
 }

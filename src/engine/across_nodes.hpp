@@ -16,18 +16,26 @@ class AcrossNodes {
         links_(std::move(span.links)),
         cluster_(std::move(span.place), links_.get(), &AcrossNodes::run_in_node, this, &node_->team_->shared()) {}
 
+  ~AcrossNodes() {
+    if (failed_) cluster_.leave_memory_behind();
+  }
+  AcrossNodes(const AcrossNodes&) = delete;
+  AcrossNodes& operator=(const AcrossNodes&) = delete;
+
   bool usable() const { return cluster_.usable(); }
   const collective::Placement& place() const { return cluster_.place; }
   collective::Cluster& cluster() { return cluster_; }
 
-  // What the nodes agreed on: whether ranks outnumber CPUs on one of them, the largest element of a user's operation, and whether
-  // all threads may call MPI, which nonblocking collectives need.
+  // What the nodes agreed on: whether ranks outnumber CPUs on one of them, whether all say that their collectives are offloaded,
+  // the largest element of a user's operation, and whether all threads may call MPI, which nonblocking collectives need.
   bool crowded = false;
+  bool offload = false;
   size_t largest_element = 0;
   bool any_thread = false;
 
   // This node's cells, so that no phase inside a node ever declines. Says how large an element may be; 0: there is no memory.
   size_t prepare_node();
+  int node_domains() const { return node_->team_->domains.count(); }
 
   VaryingSize& varying(collective::Kind kind) { return varying_[int(kind)]; }
   uint64_t bytes_for_rules(const collective::Request& request);
@@ -35,6 +43,16 @@ class AcrossNodes {
 
   void leave() { node_->leave(); }
   void abandon(uint32_t why) { node_->abandon(why); }
+  // This rank goes no further in a collective: the others of its node, which may be waiting for it, neither.
+  void tell_lost() { node_->tell_lost(node_->rank_); }
+  void set_failed() { failed_ = true; }
+  void settle() { failed_ = !links_->settle(); }
+  // Each rail by its own ranks.
+  void revoke() {
+    node_->tell_revoked();
+    links_->revoke();
+  }
+  bool is_revoked() const { return node_->team_->shared().revoked.load(std::memory_order_acquire); }
 
   // What happens between them is a nonblocking collective's, which waits by `suspension`; null: in its thread.
   void begin_started(collective::Suspension* suspension) {
@@ -53,6 +71,7 @@ class AcrossNodes {
   std::unique_ptr<collective::Links> links_;
   collective::Cluster cluster_;
   VaryingSize varying_[collective::kind_count];
+  bool failed_ = false;
 };
 
 }  // namespace stretto::engine

@@ -135,6 +135,7 @@ bool Communicator::alive(void* self, int rank) {
   auto* communicator = static_cast<Communicator*>(self);
   if (communicator->disagrees()) communicator->abandon(Board::by_disagreement);
   const Board& shared = communicator->team_->shared();
+  if (shared.revoked.load(std::memory_order_acquire)) return false;
   if (shared.abandoned.load(std::memory_order_acquire) != 0) return false;
   if (shared.lost.load(std::memory_order_acquire) != 0) return false;  // who is awaited may live and have given up
   if (rank != collective::any_rank) return communicator->job_->alive(communicator->members_[rank]);
@@ -199,6 +200,10 @@ void Communicator::abandon(uint32_t why) {
 // it later than others. A truncated message is no failure of the communicator's.
 Status Communicator::failed(const Status& status) {
   if (status.code == Code::truncated) return status;
+  if (team_->shared().revoked.load(std::memory_order_acquire)) {
+    reason_ = Reason::revoked;
+    return revoked();
+  }
   if (status.code == Code::disagreed) {
     abandon(Board::by_disagreement);
     return status;
@@ -212,6 +217,22 @@ Status Communicator::failed(const Status& status) {
   if (status.code != Code::peer_lost) return status;
   lost_ = tell_lost(status.detail == collective::any_rank ? dead_rank() : status.detail);
   return peer_lost(status.what, lost_);
+}
+
+void Communicator::tell_revoked() {
+  team_->shared().revoked.store(true, std::memory_order_release);
+}
+
+// Where it has declined since a rank died, others may still be waiting.
+void Communicator::revoke() {
+  const bool has_left = declines();
+  if (across_) {
+    across_->revoke();
+    if (has_left) across_->settle();
+  } else if (team_) {
+    tell_revoked();
+  }
+  if (!has_left) reason_ = Reason::revoked;
 }
 
 // Of several dead ranks one is named to all: that of the first call that has ended for it. Those who end later may be dead
@@ -294,6 +315,7 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
 
 Status Communicator::run_in_turn(const Request& request, int index, int unmapped) {
   const collective::Algorithm& algorithm = collective::algorithms[index];
+  if (reason() == Reason::revoked) return revoked();
   if (abandoned_ || reason() == Reason::peer_lost) return peer_lost("a rank died", lost_);
   begin(request);
   if (!algorithm.needs_stage) return algorithm.run(*team_, request);

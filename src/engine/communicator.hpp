@@ -31,6 +31,7 @@ struct Policy {
   int readers = 0;             // most that read one buffer at a time by copying; 0: any number
   bool any_order = false;      // reductions may combine by domain first
   bool arrival_order = false;  // STRETTO_ORDER=arrival
+  bool offload = false;        // STRETTO_OFFLOAD
   Host host;
   Progress* progress = nullptr;  // of nonblocking operations
 };
@@ -96,6 +97,10 @@ class Communicator {
   // further call on this communicator fails, as this one does for those who need this rank.
   void abandon(uint32_t why = 0);
 
+  // The program has revoked it, here or elsewhere: what is under way on this node ends with Code::revoked, and this rank declines
+  // from now on. Waits for nobody; the other nodes hear of it by MPI.
+  void revoke();
+
   // From now on it declines every other `calls` calls, for MPI to take its turn. The same on all ranks.
   void take_turns_with_mpi(uint32_t calls) { turns_ = Turns(calls, uint32_t(size_)); }
 
@@ -154,10 +159,12 @@ class Communicator {
   Status failed(const Status& status);
   int dead_rank() const;
   int tell_lost(int rank);
+  void tell_revoked();
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
   bool fits_across(const collective::Request& request) const;
-  select::Facts facts_across(collective::Kind kind, uint64_t bytes) const;
+  bool scattered(const collective::Request& request) const;
+  select::Facts facts_across(collective::Kind kind, uint64_t bytes, bool scattered) const;
   Outcome choose_across(const collective::Request& request, uint64_t bytes);
   Outcome decide_across(const collective::Request& request);
   Outcome prepare_started_across(Operation& operation, const collective::Request& request);
@@ -204,6 +211,7 @@ class Communicator {
   std::unique_ptr<AcrossNodes> across_;
   struct {
     uint64_t bytes = UINT64_MAX;
+    bool scattered = false;
     select::Selection selection, first;  // first: while it is fresh
   } last_[collective::kind_count];       // the newest selection per kind: programs repeat themselves
 };

@@ -21,8 +21,9 @@ enum class Reason : uint8_t {
   peer_lost,
   not_prepared,  // a communicator that no blocking call has prepared, or one over nodes with few calls yet
   turn_of_mpi,   // STRETTO_TURNS
+  revoked,       // by MPIX_Comm_revoke
 };
-inline constexpr int reason_count = int(Reason::turn_of_mpi) + 1;
+inline constexpr int reason_count = int(Reason::revoked) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
     "none",
@@ -41,6 +42,7 @@ inline constexpr const char* reason_names[reason_count] = {
     "a rank died",
     "communicator not prepared",
     "turn of MPI",
+    "communicator revoked",
 };
 
 }  // namespace stretto::select

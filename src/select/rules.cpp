@@ -75,6 +75,7 @@ bool parse_cpu(string_view name, Rule* rule) {
 
 bool parse_algorithm(string_view word, Rule* rule) {
   if (word == "mpi") return rule->algorithm = -1, !rule->fresh;
+  if (rule->scattered && word != "ordered") return false;
   bool across = rule->nodes.from > 1;
   if (!across && rule->nodes.to > 1) return false;  // no algorithm is for both
   for (int i = 0; i < collective::row_count; ++i) {
@@ -98,9 +99,11 @@ bool parse_condition(string_view word, Rule* rule) {
   if (key == "library") return parse_library(value, rule);
   if (key == "cpu") return parse_cpu(value, rule);
   if (key == "fresh") return rule->fresh = value == "yes";
+  if (key == "scattered") return rule->scattered = value == "yes";
   if (value != "yes" && value != "no") return false;
   if (key == "crowded") return rule->crowded = value == "yes", true;
   if (key == "arena") return rule->arena = value == "yes", true;
+  if (key == "offload") return rule->offload = value == "yes", true;
   return false;
 }
 
@@ -109,15 +112,16 @@ const char* condition_problem(string_view word) {
   const string_view key = word.substr(0, word.find('='));
   for (const char* interval : {"bytes", "ranks", "domains", "nodes", "per_node"})
     if (key == interval) return "should be FROM..TO behind its =, either of them absent or a number, with K, M or G";
-  if (key == "crowded" || key == "arena") return "should be yes or no behind its =";
-  if (key == "fresh") return "should be yes behind its =, or not be there";
+  if (key == "crowded" || key == "arena" || key == "offload") return "should be yes or no behind its =";
+  if (key == "fresh" || key == "scattered") return "should be yes behind its =, or not be there";
   if (key == "library") return "should be openmpi, mpich, intelmpi or other behind its =";
   if (key == "cpu") return "should be amd, intel or other behind its =";
-  return "is no condition (bytes, ranks, nodes, per_node, domains, crowded, arena, fresh, library, cpu)";
+  return "is no condition (bytes, ranks, nodes, per_node, domains, crowded, arena, offload, scattered, fresh, library, cpu)";
 }
 
 const char* algorithm_problem(string_view word, const Rule& rule) {
   if (word == "mpi") return "does not go with fresh=yes";
+  if (rule.scattered) return "cannot do what is scattered: ordered and mpi can";
   if (rule.nodes.from <= 1 && rule.nodes.to > 1) return "cannot be for one node and for several: begin with nodes=2..";
   return rule.nodes.from > 1 ? "is no algorithm for that between nodes" : "is no algorithm for that within a node";
 }
@@ -131,8 +135,12 @@ const char* parse_line(string_view* word, string_view line, Rule* rule) {
   for (string_view next = next_word(line); !next.empty(); last = next, next = next_word(line))
     if (!parse_condition(last, rule)) return *word = last, condition_problem(last);
   if ((rule->cpu >= 0 || rule->fresh) && rule->nodes.to > 1) return *word = "cpu= or fresh=", "is for one node only";
-  if ((rule->per_node.from > 0 || rule->per_node.to < UINT64_MAX) && rule->nodes.from < 2)
-    return *word = "per_node=", "is for several nodes only: add nodes=2..";
+  if (rule->nodes.from < 2) {
+    constexpr const char* several = "is for several nodes only: add nodes=2..";
+    if (rule->per_node.from > 0 || rule->per_node.to < UINT64_MAX) return *word = "per_node=", several;
+    if (rule->offload >= 0) return *word = "offload=", several;
+    if (rule->scattered) return *word = "scattered=", several;
+  }
   return parse_algorithm(last, rule) ? nullptr : (*word = last, algorithm_problem(last, *rule));
 }
 

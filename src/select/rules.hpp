@@ -19,7 +19,10 @@
 // openmpi, mpich, intelmpi or other, what the job's MPI is (mpich: as its own project makes it). cpu: amd, intel or other, who
 // made the CPU; only of rules for one node, as nodes may differ. domains: FROM..TO, over how many domains (docs/topology.md) the
 // ranks are spread. nodes: FROM..TO, how many nodes the communicator spans; a rule without it is for one. per_node: FROM..TO,
-// ranks on the node that has most of them; only of rules for several nodes. algorithm: mpi, or a name from
+// ranks on the node that has most of them; offload: yes or no, whether the network, or a library that knows it, does MPI's
+// collectives between nodes (STRETTO_OFFLOAD); scattered: yes, for reductions that must go in the order of ranks where the ranks
+// of a node do not follow one another (all Scan and Exscan there, and operations that do not commute), which other rules do not
+// hold for, and only the algorithm `ordered` can do: all three only of rules for several nodes. algorithm: mpi, or a name from
 // collective/algorithms.hpp, or, for nodes=2.., from collective/hierarchy/rows.hpp.
 //
 // A line `tuned build=... machine=... mpi=...` before the first rule says what they were measured with (select/tuned.hpp).
@@ -55,6 +58,8 @@ struct Rule {
   Interval nodes{1, 1};
   int8_t crowded = -1;  // -1: either
   int8_t arena = -1;    // -1: either
+  int8_t offload = -1;  // -1: either
+  bool scattered = false;
   bool fresh = false;
   int8_t library = -1;     // a Library; -1: any
   int8_t cpu = -1;         // a Cpu; -1: any

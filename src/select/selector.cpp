@@ -8,10 +8,11 @@ namespace {
 using collective::Direct;
 
 bool holds(const Rule& rule, const Facts& facts) {
-  return rule.kind == facts.kind && rule.fresh == facts.fresh && rule.bytes.has(facts.bytes) &&
-         rule.ranks.has(uint64_t(facts.ranks)) && rule.nodes.has(uint64_t(facts.nodes)) &&
+  return rule.kind == facts.kind && rule.fresh == facts.fresh && rule.scattered == facts.scattered &&
+         rule.bytes.has(facts.bytes) && rule.ranks.has(uint64_t(facts.ranks)) && rule.nodes.has(uint64_t(facts.nodes)) &&
          rule.per_node.has(uint64_t(facts.per_node)) && rule.domains.has(uint64_t(facts.domains)) &&
          (rule.crowded < 0 || bool(rule.crowded) == facts.crowded) && (rule.arena < 0 || bool(rule.arena) == facts.arena) &&
+         (rule.offload < 0 || bool(rule.offload) == facts.offload) &&
          (rule.library < 0 || Library(rule.library) == facts.library) && (rule.cpu < 0 || Cpu(rule.cpu) == facts.cpu);
 }
 

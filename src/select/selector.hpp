@@ -19,6 +19,9 @@ struct Facts {
   int domains = 1;     // over which its ranks are spread
   int nodes = 1;       // that the communicator spans
   int per_node = 0;    // ranks on the node that has most of them, where it spans several
+  // Of a reduction that must go in the order of ranks, over nodes whose ranks do not follow one another.
+  bool scattered = false;
+  bool offload = false;  // MPI's collectives between nodes are done by the network, or a library that knows it
   Library library = Library::other;
   Cpu cpu = Cpu::other;
   bool fresh = false;  // of the communicator's first calls: only what rules say of those

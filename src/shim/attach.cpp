@@ -66,6 +66,18 @@ bool all(void* comm, bool own) {
   return mpi().Allreduce(&mine, &least, 1, type, op, *static_cast<MPI_Comm*>(comm)) == MPI_SUCCESS && least != 0;
 }
 
+// Whether the environment has MPI give its collectives to HCOLL or UCC, which hand them to the network where it can do them.
+bool asks_for_offload() {
+  constexpr const char* switches[] = {"OMPI_MCA_coll_hcoll_enable", "OMPI_MCA_coll_ucc_enable", "MPIR_CVAR_ENABLE_HCOLL",
+                                      "I_MPI_COLL_EXTERNAL"};
+  constexpr const char* words[] = {"1", "true", "yes", "on", "enable", "hcoll"};
+  for (const char* name : switches)
+    if (const char* value = getenv(name); value != nullptr)
+      for (const char* word : words)
+        if (strcasecmp(value, word) == 0) return true;
+  return false;
+}
+
 // False: the rules that were asked for cannot be used. Measured ones that nobody asked for are done without, in one line.
 bool prepare_rules(const Settings& s, Context& c) {
   const char* file;
@@ -96,6 +108,7 @@ bool prepare_policy(const Settings& s, Context& c) {
   c.policy.readers = int(s.readers < 1024 ? s.readers : 0);
   c.policy.any_order = strcmp(s.order, "domains") == 0;
   c.policy.arrival_order = strcmp(s.order, "arrival") == 0;
+  c.policy.offload = strcmp(s.offload, "auto") == 0 ? asks_for_offload() : strcmp(s.offload, "on") == 0;
   int level = MPI_THREAD_SINGLE;
   mpi().Query_thread(&level);
   const bool any_thread = strcmp(s.progress, "thread") == 0 && level == MPI_THREAD_MULTIPLE;

@@ -6,6 +6,7 @@
 
 #include "base/log.hpp"
 #include "shim/context.hpp"
+#include "shim/fault_tolerance.hpp"
 #include "shim/nodes.hpp"
 #include "shim/twins.hpp"
 
@@ -140,6 +141,7 @@ int cancel(void*, int) {
 // The algorithm is done and the hook has returned.
 void tell_mpi(Started* started) {
   const bool failed = started->call.code != MPI_SUCCESS;
+  if (failed && is_revocation(started->call.code)) learn_of_revocation(started->comm);
   if (failed) mpi().Comm_call_errhandler(started->comm, started->call.code);
   if (started->prepared) {
     const bool kept = started->prepared->complete(*started->prepared, started->call.code);
@@ -249,7 +251,11 @@ void start_prepared(HookFunction function, void* hook, Prepared& prepared, Call&
   }
   begin(started, function, hook, prepared.comm, &prepared);
   const bool declined = started->stage() == engine::Operation::Stage::ended && !started->done;
-  if (declined) started->call.code = MPI_ERR_OTHER;  // its peers are lost
+  if (declined) {  // its peers are lost
+    const char* name;
+    const bool revoked = prepared.own->reason() == select::Reason::revoked;
+    started->call.code = revoked ? error_of_revocation() : error_of_death(&name);
+  }
   call = started->call;
   if (started->communicator()) call.algorithm = uint32_t(started->algorithm);
   carry_on(started);

@@ -64,6 +64,12 @@ class Table {
     persistent_requests.fetch_add(listed ? 1u : uint32_t(-1), std::memory_order_relaxed);
     return std::exchange(persistent->error, MPI_SUCCESS);
   }
+  template <class Visit>
+  void for_each(Visit visit) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (Persistent* persistent : places_)
+      if (persistent) visit(*persistent);
+  }
   Persistent* find(MPI_Request request) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return find_locked(request);
@@ -232,6 +238,12 @@ int tell_error(MPI_Request request) {
   const int error = table().take_error(request);
   discount(error);
   return error;
+}
+
+void revoke_persistent(MPI_Comm comm) {
+  table().for_each([&](Persistent& persistent) {
+    if (persistent.comm == comm && persistent.own != nullptr && !persistent.home->freed()) persistent.own->revoke();
+  });
 }
 
 // MPI says so of the null request, to whom it says it of all that cannot be cancelled.

@@ -37,6 +37,9 @@ int cancel_any(MPI_Request* request);
 // The C function `index` of the above, in the place of MPI's.
 int forward_persistent(uint32_t index, const Word* words);
 
+// All those of `comm`, which has been revoked.
+void revoke_persistent(MPI_Comm comm);
+
 // The request has been completed and the program is told: with what its operation failed, if it did and this is new.
 int tell_error(MPI_Request request);
 

@@ -10,6 +10,7 @@
 #include "base/clock.hpp"
 #include "platform/futex.hpp"
 #include "shim/between_nodes.hpp"
+#include "shim/fault_tolerance.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/parts.hpp"
@@ -42,6 +43,8 @@ Status status_of(int code) {
   if (code == MPI_SUCCESS) return Status::good();
   int what = MPI_SUCCESS;
   mpi().Error_class(code, &what);
+  if (is_revocation(what)) return revoked();
+  if (is_death(what)) return peer_lost("a rank died", collective::any_rank);
   return what == MPI_ERR_TRUNCATE ? collective::too_long(Part::nobody) : refused("MPI failed between the nodes");
 }
 
@@ -63,6 +66,7 @@ class Rail final : public collective::Links {
       mpi().Comm_size(comm_, &size_);
     }
     mpi().Comm_size(all_, &ranks_);
+    std::fill_n(requests_, slots + message_slots, named<MPI_Request>("MPI_REQUEST_NULL"));
     unasked_.reset(new (std::nothrow) size_t[size_t(ranks_)]());
     std::lock_guard<std::mutex> lock(rails().mutex);
     next_ = rails().newest;
@@ -81,10 +85,12 @@ class Rail final : public collective::Links {
     --rails().taken;
   }
 
-  // Freeing is collective. All ranks of both are in the communicator that is being freed, so all come here.
+  // Freeing is collective. All ranks of both are in the communicator that is being freed, so all come here. Those that are
+  // revoked stay: Open MPI does not tell the others any more once one that has told them is freed.
   void free_comm() {
     if (freed_) return;
     freed_ = true;
+    if (revoked_) return;
     if (comm_ != comm_null()) mpi().Comm_free(&comm_);
     mpi().Comm_free(&all_);
   }
@@ -186,6 +192,26 @@ class Rail final : public collective::Links {
       ended_bytes_ = one.bytes;
     }
     return Status::good();
+  }
+
+  void revoke() override {
+    revoked_ = true;
+    for (MPI_Comm comm : {comm_, all_})
+      if (comm != comm_null()) shim::revoke(comm);
+  }
+  // Of all that is waited for by slots; the rest are messages that are small, or to buffers of the program's.
+  bool settle() override {
+    constexpr uint64_t patience_ns = 300'000'000;
+    int ended = 0;
+    for (const uint64_t begin = now_ns(); ended < slots + message_slots && now_ns() - begin < patience_ns;) {
+      ended = 0;
+      for (MPI_Request& request : requests_) {
+        int flag = 0;
+        mpi().Test(&request, &flag, MPI_STATUS_IGNORE);
+        ended += flag;
+      }
+    }
+    return ended == slots + message_slots;
   }
 
   Status add_up(uint64_t* number) override {
@@ -359,7 +385,7 @@ class Rail final : public collective::Links {
   }
 
   MPI_Comm comm_, all_;
-  bool freed_ = false;
+  bool freed_ = false, revoked_ = false;
   int rank_ = 0, size_ = 1;  // of comm_
   int ranks_ = 1;            // of all_
   Rail* next_ = nullptr;

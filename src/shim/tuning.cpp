@@ -118,7 +118,8 @@ STRETTO_PUBLIC const char* stretto_algorithms(void) {
   for (const Algorithm& a : algorithms)
     used += size_t(snprintf(text + used, sizeof text - used, "%s\t%s\t%zu\n", name(a.kind), a.name, a.max_bytes));
   for (const ClusterAlgorithm& a : cluster_algorithms)
-    used += size_t(snprintf(text + used, sizeof text - used, "%s\t%s\t%zu\tnodes\n", name(a.kind), a.name, SIZE_MAX));
+    if (a.run != ordered)  // of use where no other can do it
+      used += size_t(snprintf(text + used, sizeof text - used, "%s\t%s\t%zu\tnodes\n", name(a.kind), a.name, SIZE_MAX));
   return text;
 }
 

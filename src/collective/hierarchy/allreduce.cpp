@@ -3,6 +3,7 @@
 //   leader     one rank of each node; between nodes MPI's allreduce
 //   rsa        one rank of each node; between nodes a reduce-scatter and an allgather, arithmetic by Stretto (Hierarchical-RSA)
 //   leaders    every rail carries slices of its own: reduced to its rank, combined on the rail, given out by its rank
+//   domains    as streamed, but of each node's ranks as many lead as it has domains (NUMA nodes, sockets)
 //   streamed   as leaders, but while rounds of slices are between nodes the next are reduced and former ones given out
 //   pipelined  as streamed, but between nodes MPI's nonblocking allreduce, which its network may do by itself
 #include "collective/hierarchy/across.hpp"
@@ -12,7 +13,7 @@ namespace stretto::collective {
 namespace {
 
 struct Plan {
-  int leaders;   // slices in a round, one each
+  int leaders;   // slices in a round, one each; spread evenly over the rails
   size_t slice;  // elements
   enum { at_once, streamed, by_mpi } between;
   uint32_t ahead;  // rounds between nodes while later ones are reduced
@@ -21,7 +22,7 @@ struct Plan {
 class ClusterAllreduce {
  public:
   ClusterAllreduce(Cluster& cluster, const Request& request, const Plan& plan)
-      : cluster_(cluster), place_(cluster.place), request_(request), plan_(plan) {}
+      : cluster_(cluster), place_(cluster.place), request_(request), plan_(plan), led_(led()) {}
 
   Status run() {
     size_t per_round = plan_.slice * size_t(plan_.leaders);
@@ -36,6 +37,8 @@ class ClusterAllreduce {
   }
 
  private:
+  static constexpr int none = -1;
+
   Range slice(uint32_t round, int leader) const {
     size_t begin = std::min((size_t(round) * size_t(plan_.leaders) + size_t(leader)) * plan_.slice, request_.count);
     return {begin, std::min(begin + plan_.slice, request_.count)};
@@ -48,21 +51,27 @@ class ClusterAllreduce {
       if (range.size() == 0) break;
       Request phase = request_;
       phase.kind = Kind::reduce;
-      phase.root = leader;
+      phase.root = rail(leader);
       phase.count = range.size();
       phase.input = static_cast<const char*>(request_.input) + range.begin * request_.element;
-      phase.output = place_.leads(leader) ? output(range) : nullptr;
+      phase.output = place_.leads(rail(leader)) ? output(range) : nullptr;
       STRETTO_TRY(cluster_.run_in_node(phase));
     }
     return Status::good();
   }
 
   static int slot(uint32_t round) { return int(round % Links::slots); }
-  bool leads_in(uint32_t round) const { return place_.local < plan_.leaders && slice(round, place_.local).size() > 0; }
+  int rail(int leader) const { return leader * place_.rails / plan_.leaders; }
+  // This rank's number among the leaders; none: it is not one.
+  int led() const {
+    const int leader = (place_.local * plan_.leaders + place_.rails - 1) / place_.rails;
+    return leader < plan_.leaders && rail(leader) == place_.local ? leader : none;
+  }
+  bool leads_in(uint32_t round) const { return led_ != none && slice(round, led_).size() > 0; }
 
   Status start(uint32_t round) {
     if (!leads_in(round)) return Status::good();
-    Range own = slice(round, place_.local);
+    Range own = slice(round, led_);
     if (plan_.between == Plan::at_once) return allreduce_across(cluster_, request_, output(own), own.size());
     if (plan_.between == Plan::streamed) return start_across(cluster_, request_, output(own), own.size(), slot(round));
     return cluster_.links->start_allreduce(request_, output(own), own.size(), slot(round));
@@ -70,7 +79,7 @@ class ClusterAllreduce {
 
   Status turn(uint32_t round) {
     if (!leads_in(round) || plan_.between != Plan::streamed) return Status::good();
-    Range own = slice(round, place_.local);
+    Range own = slice(round, led_);
     return turn_across(cluster_, request_, output(own), own.size(), slot(round));
   }
 
@@ -86,7 +95,7 @@ class ClusterAllreduce {
       if (range.size() == 0) break;
       Request phase;
       phase.kind = Kind::bcast;
-      phase.root = leader;
+      phase.root = rail(leader);
       phase.count = range.size() * request_.element;
       phase.input = phase.output = output(range);
       STRETTO_TRY(cluster_.run_in_node(phase));
@@ -98,6 +107,7 @@ class ClusterAllreduce {
   const Placement& place_;
   const Request& request_;
   const Plan plan_;
+  const int led_;
 };
 
 // Whole lines of at most `bytes`, at least one element.
@@ -105,10 +115,10 @@ size_t elements_in(size_t bytes, const Request& request) {
   return std::max<size_t>(bytes / request.element, 1);
 }
 
-// As many leaders as have a line each, with slices as equal as `most` bytes allow.
-Plan shared_by_leaders(const Cluster& cluster, const Request& request, size_t most) {
+// As many leaders as have a line each, `all` at most, with slices as equal as `most` bytes allow.
+Plan shared_by_leaders(const Request& request, int all, size_t most) {
   size_t lines = (request.bytes() + cache_line - 1) / cache_line;
-  int leaders = int(std::clamp<size_t>(lines, 1, size_t(cluster.place.rails)));
+  int leaders = int(std::clamp<size_t>(lines, 1, size_t(all)));
   size_t share = round_up((request.bytes() + size_t(leaders) - 1) / size_t(leaders), cache_line);
   size_t slice = elements_in(std::min(share, most), request);
   size_t equal = (request.count + size_t(leaders) - 1) / size_t(leaders);
@@ -130,19 +140,27 @@ Status allreduce_leader(Cluster& cluster, const Request& request) {
 }
 
 Status allreduce_leaders(Cluster& cluster, const Request& request) {
-  return ClusterAllreduce(cluster, request, shared_by_leaders(cluster, request, slice_most(cluster))).run();
+  return ClusterAllreduce(cluster, request, shared_by_leaders(request, cluster.place.rails, slice_most(cluster))).run();
 }
 
-Status allreduce_streamed(Cluster& cluster, const Request& request) {
-  Plan plan = shared_by_leaders(cluster, request, streamed_slice(cluster));
+static Status streamed_by(Cluster& cluster, const Request& request, int leaders) {
+  Plan plan = shared_by_leaders(request, leaders, streamed_slice(cluster));
   plan.between = Plan::streamed;
   plan.ahead = Links::slots - 1;
   return ClusterAllreduce(cluster, request, plan).run();
 }
 
+Status allreduce_streamed(Cluster& cluster, const Request& request) {
+  return streamed_by(cluster, request, cluster.place.rails);
+}
+
+Status allreduce_domains(Cluster& cluster, const Request& request) {
+  return streamed_by(cluster, request, std::min(cluster.domains, cluster.place.rails));
+}
+
 Status allreduce_pipelined(Cluster& cluster, const Request& request) {
   if (!mpi_can(request)) return allreduce_streamed(cluster, request);
-  Plan plan = shared_by_leaders(cluster, request, streamed_slice(cluster));
+  Plan plan = shared_by_leaders(request, cluster.place.rails, streamed_slice(cluster));
   plan.between = Plan::by_mpi;
   plan.ahead = 2;
   return ClusterAllreduce(cluster, request, plan).run();

@@ -23,12 +23,13 @@ static_assert(2 * most_lanes * width <= Cluster::room_bytes);
 
 class ByMessages {
  public:
-  ByMessages(Cluster& cluster, const Request& request)
+  // varies: a receiver may have more room than there is to come.
+  ByMessages(Cluster& cluster, const Request& request, bool varies)
       : cluster_(cluster),
         place_(cluster.place),
         request_(request),
         shares_(std::clamp(shared_up_to / std::max(place_.size - place_.largest, 1), 1, most_shares)),
-        varies_(request.kind != Kind::alltoall) {}
+        varies_(varies) {}
 
   Status run() {
     const int lanes = std::min((place_.size - place_.local_size) * shares_, most_lanes);
@@ -130,7 +131,15 @@ class ByMessages {
 }  // namespace
 
 Status alltoall_messages(Cluster& cluster, const Request& request) {
-  return ByMessages(cluster, request).run();
+  return ByMessages(cluster, request, request.kind != Kind::alltoall).run();
+}
+
+Status exchange_messages(Cluster& cluster, const Piece* gives, const Piece* gets) {
+  Request request;
+  request.kind = Kind::alltoallv;
+  request.gives = gives;
+  request.gets = gets;
+  return ByMessages(cluster, request, false).run();
 }
 
 }  // namespace stretto::collective

@@ -83,6 +83,11 @@ class Links {
   // Bytes of the message that any_ended() told of last, if it was received: fewer than there is room for, or as many.
   size_t ended_bytes() const { return ended_bytes_; }
 
+  // What waits here ends with Code::revoked, on all ranks; nobody waits for that.
+  virtual void revoke() = 0;
+  // Then, where this rank has left the call in which it was: waits a moment for what it had started. Whether that has ended.
+  virtual bool settle() = 0;
+
   // Adds up a number over all ranks of the communicator. Of blocking collectives only.
   virtual Status add_up(uint64_t* number) = 0;
 
@@ -122,9 +127,16 @@ class Cluster {
     vector_.reset(new (std::nothrow) char[slice_bytes]);
   }
   bool usable() const { return inputs_ && numbers_ && room_ && vector_ && block_most() > 0; }
+  // A call has ended in its midst: what was on its way may still be written here, however late, so this is never freed.
+  void leave_memory_behind() {
+    (void)numbers_.release();
+    (void)room_.release();
+    (void)vector_.release();
+  }
 
   const Placement place;
   Links* const links;
+  int domains = 1;  // over which the ranks of each node are spread, the same on all: the fewest
 
   // What the first ranks of the nodes remember of allreduce_presence: who decides next, the same on all; and how long a call took
   // to which all had come.

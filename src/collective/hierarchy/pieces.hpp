@@ -31,6 +31,9 @@ inline Status alltoall_in_node(Cluster& cluster, const Request& request) {
   return cluster.ship_in_node(request.kind, 0, block * size_t(place.local_size), gives, gets);
 }
 
+// What every rank gives every other one, of which both know the size. (alltoall_messages.cpp; it leaves the room alone.)
+Status exchange_messages(Cluster& cluster, const Piece* gives, const Piece* gets);
+
 // A message that the node's carrier gets piece by piece, given to its node from piece *given on: the first time all that has
 // arrived, which the carrier alone knows, then one piece. `data` is where it is on each rank.
 struct Pieces {

@@ -27,6 +27,7 @@ Status allreduce_leaders(Cluster& cluster, const Request& request);
 Status allreduce_streamed(Cluster& cluster, const Request& request);
 Status allreduce_pipelined(Cluster& cluster, const Request& request);
 Status allreduce_presence(Cluster& cluster, const Request& request);
+Status allreduce_domains(Cluster& cluster, const Request& request);
 
 Status allgather_leader(Cluster& cluster, const Request& request);
 Status allgather_leaders(Cluster& cluster, const Request& request);
@@ -38,6 +39,9 @@ Status alltoall_messages(Cluster& cluster, const Request& request);
 Status scatter_reduce_leaders(Cluster& cluster, const Request& request);
 
 Status scan_leader(Cluster& cluster, const Request& request);  // exscan too; place.in_order
+
+// Of all reductions, those too whose operation does not commute, wherever ranks are; place.size <= max_team.
+Status ordered(Cluster& cluster, const Request& request);
 
 // Blocks that each of the ranks needs room for in scatter_reduce_leaders: an element must fit so often.
 inline size_t scattered_blocks(const Placement& place) {
@@ -66,6 +70,7 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"streamed", Kind::allreduce, allreduce_streamed},
     {"pipelined", Kind::allreduce, allreduce_pipelined},
     {"presence", Kind::allreduce, allreduce_presence},
+    {"domains", Kind::allreduce, allreduce_domains},
     {"leader", Kind::allgather, allgather_leader},
     {"leaders", Kind::allgather, allgather_leaders},
     {"leader", Kind::allgatherv, allgather_leader},
@@ -82,6 +87,12 @@ inline constexpr ClusterAlgorithm cluster_algorithms[] = {
     {"leaders", Kind::reduce_scatter_block, scatter_reduce_leaders},
     {"leader", Kind::scan, scan_leader},
     {"leader", Kind::exscan, scan_leader},
+    {"ordered", Kind::reduce, ordered},
+    {"ordered", Kind::allreduce, ordered},
+    {"ordered", Kind::reduce_scatter, ordered},
+    {"ordered", Kind::reduce_scatter_block, ordered},
+    {"ordered", Kind::scan, ordered},
+    {"ordered", Kind::exscan, ordered},
 };
 inline constexpr int cluster_algorithm_count = int(sizeof cluster_algorithms / sizeof cluster_algorithms[0]);
 

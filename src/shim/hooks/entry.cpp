@@ -6,6 +6,7 @@
 #include <new>
 
 #include "base/log.hpp"
+#include "shim/fault_tolerance.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
@@ -61,13 +62,29 @@ Communicator* make(MPI_Comm comm) {
 
 __attribute__((tls_model("initial-exec"))) constinit thread_local Remembered remembered[remembered_slots];
 
+namespace {
+
+// False: MPI does not know the communicator. *communicator is null where it has no state.
+bool read_attribute(MPI_Comm comm, Communicator** communicator) {
+  constexpr int untouched = -1;  // an error handler of the program's may make a success of a failure
+  int found = untouched;
+  const int code = mpi().Comm_get_attr(comm, context().keyval, communicator, &found);
+  if (code == MPI_SUCCESS && found == 0) *communicator = nullptr;
+  return code == MPI_SUCCESS && found != untouched;
+}
+
+}  // namespace
+
+Communicator* known(MPI_Comm comm) {
+  Communicator* communicator = nullptr;
+  return context().active.load(std::memory_order_acquire) && read_attribute(comm, &communicator) ? communicator : nullptr;
+}
+
 Communicator* look_up(MPI_Comm comm) {
   Context& c = context();
   Communicator* communicator = nullptr;
-  constexpr int untouched = -1;  // an error handler of the program's may make a success of a failure
-  int found = untouched;
-  if (mpi().Comm_get_attr(comm, c.keyval, &communicator, &found) != MPI_SUCCESS || found == untouched) return nullptr;
-  if (found) return communicator;
+  if (!read_attribute(comm, &communicator)) return nullptr;
+  if (communicator != nullptr) return communicator;
   if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();
   communicator = make(comm);
@@ -91,6 +108,12 @@ void make_put_off(Communicator& communicator, MPI_Comm comm) {
 void prepare_communicator(MPI_Comm comm) {
   Context& c = context();
   if (c.active.load(std::memory_order_acquire) && c.job.nodes() == engine::Nodes::one) find(comm);
+}
+
+bool Entry::is_revoked_meanwhile(MPI_Comm comm) const {
+  if (engine::Operation::current() != nullptr || !is_revoked(comm)) return false;
+  learn_of_revocation(comm);
+  return true;
 }
 
 // A state takes as long to make as some dozens of small calls gain by it, or a single large one. Calls are counted when they
@@ -127,10 +150,17 @@ void Entry::give_up(int code, MPI_Comm comm, Call& call) const {
 int Entry::report(const Status& status, MPI_Comm comm) {
   bool mismatch = status.code == Code::truncated || status.code == Code::disagreed;
   char who[48] = "";
+  if (status.code == Code::revoked) {
+    if (!error_is_kept()) learn_of_revocation(comm);
+    return raise(comm, error_of_revocation());  // the program knows why
+  }
   const bool of_a_rank = (mismatch || status.code == Code::peer_lost) && status.detail >= 0;
   if (of_a_rank) snprintf(who, sizeof who, " (rank %d of the communicator)", status.detail);
-  log(Level::error, "%s%s in a collective: raising %s", status.what, who, mismatch ? "MPI_ERR_TRUNCATE" : "MPI_ERR_OTHER");
-  return raise(comm, mismatch ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER);
+  const char* name = mismatch ? "MPI_ERR_TRUNCATE" : "MPI_ERR_OTHER";
+  int code = mismatch ? MPI_ERR_TRUNCATE : MPI_ERR_OTHER;
+  if (status.code == Code::peer_lost) code = error_of_death(&name);
+  log(Level::error, "%s%s in a collective: raising %s", status.what, who, name);
+  return raise(comm, code);
 }
 
 int raise(MPI_Comm comm, int code) {

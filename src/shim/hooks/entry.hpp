@@ -23,6 +23,9 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Remembe
 // Looks a communicator up, or makes its state. Null: nothing can be said of this handle; MPI reports what is wrong with it.
 Communicator* look_up(MPI_Comm comm);
 
+// Its state if it has one, else null.
+Communicator* known(MPI_Comm comm);
+
 // Makes the state of one that was put off. Collective.
 void make_put_off(Communicator& communicator, MPI_Comm comm);
 
@@ -65,6 +68,7 @@ struct Entry {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
+    if (communicator->spans_nodes() && is_revoked_meanwhile(comm)) return decline(call, Reason::revoked);
     if (!communicator->declines() || (communicator->is_put_off() && admit_put_off(comm))) return true;
     call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;
     return decline(call, communicator->reason());
@@ -98,6 +102,8 @@ struct Entry {
   void give_up(int code, MPI_Comm comm, Call& call) const;
 
  private:
+  // Over nodes this rank may have heard of it by MPI alone.
+  bool is_revoked_meanwhile(MPI_Comm comm) const;
   // Communicators that are put off get their state when a call begins after so many others, or for one that is large.
   bool admit_put_off(MPI_Comm comm) const;
   bool is_made_for(const Request& request, MPI_Comm comm) const {

@@ -22,15 +22,11 @@ LEFT_OUT = {
     "openmpi": (
         "IDup",  # flaky without Stretto
         "test_spawn",  # children are not reached by shared memory alone (OMPI_MCA_btl of these tests)
-        "TestULFMWorld.testRevoke",  # Stretto does not know of MPIX_Comm_revoke: a Barrier after it succeeds
     ),
     "mpich": (
         # Has no Iagree, so mpi4py makes it of an Iallreduce, which the test starts before a Barrier on one rank and after it on
         # the others. MPI forbids that; MPICH gets along with it, and Stretto ends both with an error.
         "TestULFMWorld.testIAgree",
-        # A Win_test right after a Barrier, before which the other side has completed its accesses: MPICH has learnt of that only
-        # if the Barrier was its own. See MPI_Win_test, which a program repeats until it is true.
-        "TestRMAWorld.testStartCompletePostTest",
     ),
 }
 # Minutes, for a file that is opened and closed hundreds of times.

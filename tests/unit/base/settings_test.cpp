@@ -102,6 +102,9 @@ TEST(Settings, FingerprintCoversCommonDecisionsOnly) {
   ASSERT_TRUE(read({"STRETTO_ARENA=on"}, &a).ok());
   EXPECT_TRUE(a.arena);
   EXPECT_NE(fingerprint(a), fingerprint(b));
+  ASSERT_TRUE(read({"STRETTO_OFFLOAD=on"}, &a).ok());  // the nodes agree on it where they meet
+  EXPECT_STREQ(a.offload, "on");
+  EXPECT_EQ(fingerprint(a), fingerprint(b));
   for (const char* common : {"STRETTO_DOMAIN=socket", "STRETTO_ORDER=domains", "STRETTO_READERS=7"}) {
     ASSERT_TRUE(read({common}, &a).ok());
     EXPECT_NE(fingerprint(a), fingerprint(b)) << common;

@@ -30,6 +30,54 @@ TEST(Rules, DefaultsCoverNodes) {
   }
 }
 
+// What must go in the order of ranks, which those of a node do not follow, is chosen apart.
+TEST(Rules, ScatteredReductionsHaveRulesOfTheirOwn) {
+  Rules rules = rules_of("scan nodes=2.. scattered=yes bytes=1K.. ordered\nscan nodes=2.. leader");
+  auto ask = [&](uint64_t bytes, bool scattered) {
+    Facts facts{Kind::scan, bytes, 8, false, Travel::by_rules};
+    facts.nodes = 2;
+    facts.scattered = scattered;
+    const int row = choose(rules, facts).algorithm;
+    return std::string(row < 0 ? "mpi" : collective::name_of_row(row));
+  };
+  EXPECT_EQ(ask(4096, false), "leader");
+  EXPECT_EQ(ask(4096, true), "ordered");
+  EXPECT_EQ(ask(512, true), "mpi");
+  for (std::string_view bad : {"scan nodes=2.. scattered=yes leader", "scan scattered=yes staged",
+                               "scan nodes=2.. scattered=no leader", "allgather nodes=2.. scattered=yes ordered"}) {
+    EXPECT_FALSE(parse_rules(bad.data(), bad.size(), &rules).ok()) << bad;
+  }
+  rules = rules_of(default_rules());
+  for (Kind kind : {Kind::reduce, Kind::allreduce, Kind::reduce_scatter, Kind::reduce_scatter_block, Kind::scan, Kind::exscan}) {
+    Facts facts{kind, 4 << 20, 8, false, Travel::by_rules};
+    facts.nodes = 2;
+    facts.scattered = true;
+    EXPECT_STREQ(collective::name_of_row(choose(rules, facts).algorithm), "ordered") << name(kind);
+    facts.bytes = 8;
+    EXPECT_EQ(choose(rules, facts).algorithm, -1) << name(kind);
+  }
+}
+
+TEST(Rules, WhereTheNetworkReducesItIsLeftToIt) {
+  Rules rules = rules_of("allreduce nodes=2.. offload=yes leader\nallreduce nodes=2.. offload=no rsa");
+  Facts facts{Kind::allreduce, 4096, 8, false, Travel::by_rules};
+  facts.nodes = 2;
+  facts.per_node = 4;
+  EXPECT_STREQ(collective::name_of_row(choose(rules, facts).algorithm), "rsa");
+  facts.offload = true;
+  EXPECT_STREQ(collective::name_of_row(choose(rules, facts).algorithm), "leader");
+  rules = rules_of(default_rules());
+  for (Kind kind : {Kind::bcast, Kind::reduce, Kind::allreduce})
+    for (uint64_t bytes : {8, 1 << 16, 1 << 24}) {
+      facts.kind = kind;
+      facts.bytes = bytes;
+      const std::string row = collective::name_of_row(choose(rules, facts).algorithm);
+      EXPECT_EQ(row, bytes < 1 << 20 ? "leader" : "pipelined") << name(kind) << ' ' << bytes;
+    }
+  for (std::string_view bad : {"allreduce offload=yes flat", "allreduce nodes=2.. offload=maybe rsa"})
+    EXPECT_FALSE(parse_rules(bad.data(), bad.size(), &rules).ok()) << bad;
+}
+
 // What the built-in rules choose between nodes.
 std::string row_over(int nodes, Kind kind, uint64_t bytes, int ranks, Library library = Library::other) {
   Facts facts{kind, bytes, ranks, false, Travel::by_rules};
