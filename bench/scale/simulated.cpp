@@ -30,7 +30,7 @@ using collective::Request;
 
 struct Settings {
   std::string operation = "allreduce", rows = "flat,leader,rsa,leaders,streamed,pipelined", sizes = "8,65536", factors = "0";
-  int per_node = 4, repeats = 1;
+  int per_node = 4, domains = 1, repeats = 1;
   bool in_turn = false;  // ranks are dealt out to the nodes, as `--map-by node`; else in blocks
   unsigned seed = 20221;
 } settings;
@@ -85,6 +85,7 @@ class Rank {
     MPI_Comm_dup(MPI_COMM_WORLD, &all);
     links_ = shim::make_links(rail, all);
     cluster_ = std::make_unique<Cluster>(std::move(place), links_.get(), in_node, this, nullptr);
+    cluster_->domains = settings.domains;
     MPI_Op_create(add_floats, 1, &operands_.op);
     operands_.type = MPI_FLOAT;
   }
@@ -237,6 +238,7 @@ void set(const std::string& name, const std::string& value) {
   if (name == "sizes") settings.sizes = value;
   if (name == "factors") settings.factors = value;
   if (name == "per_node") settings.per_node = std::stoi(value);
+  if (name == "domains") settings.domains = std::stoi(value);
   if (name == "in_turn") settings.in_turn = value == "1";
   if (name == "repeats") settings.repeats = std::stoi(value);
   if (name == "seed") settings.seed = unsigned(std::stoul(value));

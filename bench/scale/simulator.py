@@ -25,7 +25,7 @@ OPERATIONS = {
     "barrier": ("leader",),
     "bcast": ("leader", "pipelined", "chain", "comers"),
     "reduce": ("leader", "rsa", "pipelined", "chain"),
-    "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined", "presence"),
+    "allreduce": ("leader", "rsa", "leaders", "streamed", "pipelined", "presence", "domains"),
 }
 _PRODUCT = [
     *sorted((ROOT / "src" / "collective" / "hierarchy").glob("*.cpp")),
@@ -71,12 +71,15 @@ class Job:
     check: bool = False
     link: float = SPEEDS.link
     in_turn: bool = False  # ranks are dealt out to the nodes, else in blocks
+    per_node: int = PER_NODE
+    domains: int = 2  # of a node: what the row `domains` has leaders for
 
     @property
     def name(self) -> str:
         inside = "direct" if self.direct else "staged"
         what = f"{self.operation} of {', '.join(map(str, self.sizes))} bytes, {self.link * 8e-9:.0f} Gb/s"
-        where = f"{self.topology} of {self.nodes} nodes{', in turn' if self.in_turn else ''}, {inside}"
+        ranks = f" x {self.per_node}" if self.per_node != PER_NODE else ""
+        where = f"{self.topology} of {self.nodes} nodes{ranks}{', in turn' if self.in_turn else ''}, {inside}"
         return f"{what}, {where}, {self.allreduce or self.selector}: {', '.join(self.rows)}"
 
 
@@ -138,18 +141,19 @@ def program() -> Path:
 
 
 def measure(folder: Path, job: Job) -> list[Measured]:
-    machine, hosts = platforms.write(folder, job.topology, job.nodes, PER_NODE, replace(SPEEDS, link=job.link), job.in_turn)
+    machine, hosts = platforms.write(folder, job.topology, job.nodes, job.per_node, replace(SPEEDS, link=job.link), job.in_turn)
     settings = {**_SETTINGS, "smpi/coll-selector": job.selector, "smpi/tmpdir": str(folder)}
     if job.allreduce:
         settings["smpi/allreduce"] = job.allreduce
-    command = ["smpirun", "-np", str(job.nodes * PER_NODE), "-platform", str(machine), "-hostfile", str(hosts), "-no-privatize"]
+    command = ["smpirun", "-np", str(job.nodes * job.per_node), "-platform", str(machine), "-hostfile", str(hosts), "-no-privatize"]
     command += [f"--cfg={name}:{value}" for name, value in settings.items()] + ["--log=root.thres:warning", str(program())]
     words = {
         "operation": job.operation,
         "rows": ",".join(job.rows),
         "sizes": ",".join(map(str, job.sizes)),
         "factors": ",".join(map(str, job.factors)),
-        "per_node": PER_NODE,
+        "per_node": job.per_node,
+        "domains": job.domains,
         "repeats": job.repeats,
         "direct": int(job.direct),
         "check": int(job.check),

@@ -3,8 +3,9 @@
 //   leader     one rank of each node; between nodes MPI's allreduce
 //   rsa        one rank of each node; between nodes a reduce-scatter and an allgather, arithmetic by Stretto (Hierarchical-RSA)
 //   leaders    every rail carries slices of its own: reduced to its rank, combined on the rail, given out by its rank
-//   domains    as streamed, but of each node's ranks as many lead as it has domains (NUMA nodes, sockets)
-//   streamed   as leaders, but while rounds of slices are between nodes the next are reduced and former ones given out
+//   streamed   by two rails, for long vectors four; while rounds of slices are between nodes the next are reduced and former ones
+//              given out
+//   domains    as streamed, but by as many rails as each node has domains (NUMA nodes, sockets), and two at least
 //   pipelined  as streamed, but between nodes MPI's nonblocking allreduce, which its network may do by itself
 #include "collective/hierarchy/across.hpp"
 #include "collective/hierarchy/rows.hpp"
@@ -143,19 +144,25 @@ Status allreduce_leaders(Cluster& cluster, const Request& request) {
   return ClusterAllreduce(cluster, request, shared_by_leaders(request, cluster.place.rails, slice_most(cluster))).run();
 }
 
+// In several rounds, where slices are then still worth a message: while the only one is between nodes, nobody is at work in them.
 static Status streamed_by(Cluster& cluster, const Request& request, int leaders) {
-  Plan plan = shared_by_leaders(request, leaders, streamed_slice(cluster));
+  const size_t rounds = request.bytes() >= 512 << 10 ? 4 : request.bytes() >= 256 << 10 ? 2 : 1;
+  const size_t share = request.bytes() / (size_t(leaders) * rounds);
+  const size_t least = size_t(16) << 10, most = streamed_slice(cluster);
+  Plan plan = shared_by_leaders(request, leaders, std::clamp(share, least, most));
   plan.between = Plan::streamed;
   plan.ahead = Links::slots - 1;
   return ClusterAllreduce(cluster, request, plan).run();
 }
 
 Status allreduce_streamed(Cluster& cluster, const Request& request) {
-  return streamed_by(cluster, request, cluster.place.rails);
+  const int enough = request.bytes() < 3 << 19 ? 2 : 4;
+  return streamed_by(cluster, request, std::min(enough, cluster.place.rails));
 }
 
 Status allreduce_domains(Cluster& cluster, const Request& request) {
-  return streamed_by(cluster, request, std::min(cluster.domains, cluster.place.rails));
+  constexpr int fewest = 2;  // one alone does not keep its link and its node busy at the same time
+  return streamed_by(cluster, request, std::min(std::max(cluster.domains, fewest), cluster.place.rails));
 }
 
 Status allreduce_pipelined(Cluster& cluster, const Request& request) {

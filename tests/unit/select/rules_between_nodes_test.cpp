@@ -199,7 +199,8 @@ TEST(Rules, OverManyNodesReductionsGoThroughFewMessages) {
   }
   EXPECT_EQ(ask(Kind::allreduce, 16384, 32), "leader");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 64), "leader");
-  EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 8), "leaders");
+  EXPECT_EQ(ask(Kind::allreduce, 1 << 14, 8), "streamed") << "by two ranks of each node";
+  EXPECT_EQ(row_over(8, Kind::allreduce, 1 << 18, 16), "leaders") << "nodes of two ranks";
   EXPECT_EQ(ask(Kind::allreduce, 1 << 20, 8), "streamed");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 18, 2), "streamed");
   EXPECT_EQ(ask(Kind::allreduce, 1 << 24, 8), "streamed");
