@@ -145,7 +145,16 @@ def measure(folder: Path, job: Job) -> list[Measured]:
     settings = {**_SETTINGS, "smpi/coll-selector": job.selector, "smpi/tmpdir": str(folder)}
     if job.allreduce:
         settings["smpi/allreduce"] = job.allreduce
-    command = ["smpirun", "-np", str(job.nodes * job.per_node), "-platform", str(machine), "-hostfile", str(hosts), "-no-privatize"]
+    command = [
+        "smpirun",
+        "-np",
+        str(job.nodes * job.per_node),
+        "-platform",
+        str(machine),
+        "-hostfile",
+        str(hosts),
+        "-no-privatize",
+    ]
     command += [f"--cfg={name}:{value}" for name, value in settings.items()] + ["--log=root.thres:warning", str(program())]
     words = {
         "operation": job.operation,

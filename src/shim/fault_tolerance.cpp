@@ -10,14 +10,13 @@ namespace stretto::shim {
 namespace {
 
 using Revoke = int (*)(MPI_Comm);
+using IsRevoked = int (*)(MPI_Comm, int*);
 
 // Null: this MPI has none.
 Revoke revoke_of_mpi() {
   static const auto found = reinterpret_cast<Revoke>(library().find("PMPIX_Comm_revoke"));
   return found;
 }
-
-using IsRevoked = int (*)(MPI_Comm, int*);
 
 bool has_classes() {
   return MPIX_ERR_REVOKED != MPI_SUCCESS && revoke_of_mpi() != nullptr;

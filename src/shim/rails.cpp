@@ -199,7 +199,7 @@ class Rail final : public collective::Links {
     for (MPI_Comm comm : {comm_, all_})
       if (comm != comm_null()) shim::revoke(comm);
   }
-  // Of all that is waited for by slots; the rest are messages that are small, or to buffers of the program's.
+  // What is waited for by slots; all else is of the program's buffers.
   bool settle() override {
     constexpr uint64_t patience_ns = 300'000'000;
     int ended = 0;

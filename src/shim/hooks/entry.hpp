@@ -68,6 +68,7 @@ struct Entry {
     if (!context().active.load(std::memory_order_acquire)) return decline(call, Reason::not_joined);
     communicator = communicator_of(comm);
     if (communicator == nullptr) return decline(call, Reason::invalid_arguments);
+    if (communicator->reason() == Reason::none) return true;
     if (communicator->spans_nodes() && is_revoked_meanwhile(comm)) return decline(call, Reason::revoked);
     if (!communicator->declines() || (communicator->is_put_off() && admit_put_off(comm))) return true;
     call.brief = communicator->reason() == Reason::single_rank && count <= most_brief;

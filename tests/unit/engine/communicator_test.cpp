@@ -183,6 +183,28 @@ TEST(Communicators, AnAbandonedCallFailsForThoseWhoNeedIt) {
   });
 }
 
+// Who revokes it waits for nobody; those who wait for that rank are told, and from then on all calls are MPI's, which says the
+// same.
+TEST(Communicators, OneThatIsRevokedLetsNobodyWait) {
+  constexpr int size = 3;
+  std::string job = unique_job();
+  make_stand(size);
+  in_processes(size, [&](int rank) {
+    Joined joined(rank, size, job);
+    Communicator* communicator = joined.communicator;
+    if (communicator == nullptr || !communicator->run({}).status.ok()) return false;
+    if (rank == 1) {
+      communicator->revoke();
+    } else {
+      const Outcome outcome = communicator->run({});
+      if (outcome.algorithm < 0 || outcome.status.code != Code::revoked) return false;
+    }
+    for (int again = 0; again < 3; ++again)
+      if (communicator->run({}).algorithm >= 0 || communicator->reason() != select::Reason::revoked) return false;
+    return joined.everything_is_given_back(size);
+  });
+}
+
 TEST(Communicators, OverNodesTheyArePutOffUntilTheyAreWorthAState) {
   const std::unique_ptr<Communicator> communicator(Communicator::put_off(8, 3));
   EXPECT_TRUE(communicator->is_put_off() && communicator->spans_nodes() && communicator->declines());
