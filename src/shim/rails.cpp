@@ -15,6 +15,7 @@
 #include "shim/nodes.hpp"
 #include "shim/parts.hpp"
 #include "shim/posted.hpp"
+#include "shim/rail_comms.hpp"
 #include "shim/windows.hpp"
 
 namespace stretto::shim {
@@ -24,20 +25,6 @@ constinit thread_local uint64_t given_to_other_nodes = 0;
 namespace {
 
 using collective::Request;
-
-class Rail;
-
-struct Register {
-  std::mutex mutex;
-  int taken = 0;
-  Rail* newest = nullptr;  // of a list
-};
-
-Register& rails() {
-  alignas(Register) static char storage[sizeof(Register)];
-  static Register* made = new (storage) Register;  // never destroyed: communicators are freed until the very end
-  return *made;
-}
 
 Status status_of(int code) {
   if (code == MPI_SUCCESS) return Status::good();
@@ -58,9 +45,9 @@ size_t bytes_of(const MPI_Status& status) {
   return size_t(bytes);
 }
 
-class Rail final : public collective::Links {
+class Rail final : public collective::Links, public RailComms {
  public:
-  Rail(MPI_Comm comm, MPI_Comm all) : comm_(comm), all_(all) {
+  Rail(MPI_Comm comm, MPI_Comm all) : RailComms(comm, all) {
     if (comm_ != comm_null()) {
       mpi().Comm_rank(comm_, &rank_);
       mpi().Comm_size(comm_, &size_);
@@ -68,33 +55,7 @@ class Rail final : public collective::Links {
     mpi().Comm_size(all_, &ranks_);
     std::fill_n(requests_, slots + message_slots, named<MPI_Request>("MPI_REQUEST_NULL"));
     unasked_.reset(new (std::nothrow) size_t[size_t(ranks_)]());
-    std::lock_guard<std::mutex> lock(rails().mutex);
-    next_ = rails().newest;
-    rails().newest = this;
   }
-  Rail(const Rail&) = delete;
-  Rail& operator=(const Rail&) = delete;
-  ~Rail() override {
-    free_comm();
-    std::lock_guard<std::mutex> lock(rails().mutex);
-    for (Rail** at = &rails().newest; *at != nullptr; at = &(*at)->next_)
-      if (*at == this) {
-        *at = next_;
-        break;
-      }
-    --rails().taken;
-  }
-
-  // Freeing is collective. All ranks of both are in the communicator that is being freed, so all come here. Those that are
-  // revoked stay: Open MPI does not tell the others any more once one that has told them is freed.
-  void free_comm() {
-    if (freed_) return;
-    freed_ = true;
-    if (revoked_) return;
-    if (comm_ != comm_null()) mpi().Comm_free(&comm_);
-    mpi().Comm_free(&all_);
-  }
-  Rail* next() const { return next_; }
 
   Status barrier() override {
     if (!started()) return status_of(mpi().Barrier(comm_));
@@ -194,11 +155,7 @@ class Rail final : public collective::Links {
     return Status::good();
   }
 
-  void revoke() override {
-    revoked_ = true;
-    for (MPI_Comm comm : {comm_, all_})
-      if (comm != comm_null()) shim::revoke(comm);
-  }
+  void revoke() override { revoke_comms(); }
   // What is waited for by slots; all else is of the program's buffers.
   bool settle() override {
     constexpr uint64_t patience_ns = 300'000'000;
@@ -384,11 +341,8 @@ class Rail final : public collective::Links {
       if (i != rank_) gives(size_t(blocks.bytes[i]), 1);
   }
 
-  MPI_Comm comm_, all_;
-  bool freed_ = false, revoked_ = false;
   int rank_ = 0, size_ = 1;  // of comm_
   int ranks_ = 1;            // of all_
-  Rail* next_ = nullptr;
   MPI_Request requests_[slots + message_slots];
   Parts parts_;
   Posted posted_;
@@ -414,7 +368,7 @@ std::unique_ptr<collective::Links> make_links(MPI_Comm rail, MPI_Comm all) {
 }
 
 void free_rails() {
-  for (Rail* rail = rails().newest; rail != nullptr; rail = rail->next()) rail->free_comm();
+  for (RailComms* one = rails().newest; one != nullptr; one = one->next()) one->free_comms();
 }
 
 }  // namespace stretto::shim
