@@ -5,16 +5,30 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "ulfm.h"
 
 enum { calls = 1500, death = 500 };
-static int wrong = 0;
+static int wrong = 0, exit_code = 0;
+
+static void leave(int unused) {
+  (void)unused;
+  _exit(exit_code);
+}
 
 static int class_of(int code) {
   int kind = MPI_SUCCESS;
   if (code != MPI_SUCCESS) MPI_Error_class(code, &kind);
   return kind;
+}
+
+/* Open MPI 5.0.11's MPI_Finalize itself waits for ever for the dead now and then: 6 of 60 runs without Stretto. */
+static void finalize_without_the_dead(int code) {
+  exit_code = code;
+  signal(SIGALRM, leave);
+  alarm(5);
+  MPI_Finalize();
 }
 
 /* The call that the slowest has come to. */
@@ -60,6 +74,6 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&comm);
   free(in);
   free(out);
-  MPI_Finalize();
+  finalize_without_the_dead(!good);
   return !good;
 }
