@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 device=build/device
 export OUT=${OUT:-$PWD/$device/results}
-ranks=${RANKS:-$(nproc)} limit=${LIMIT:-300}
+ranks=${RANKS:-$(env -u OMP_NUM_THREADS nproc)} limit=${LIMIT:-300}
 hwthreads="--use-hwthread-cpus"  # Open MPI: a slot for each
 mkdir -p "$OUT" python/stretto/lib
 
@@ -92,7 +92,7 @@ arrival() {
 
 # The training of the demo, plainly and under Stretto in turn.
 training() {
-  LD_LIBRARY_PATH=$PWD/.mpi/openmpi/lib stretto compare -n 2 --json "$OUT/training.json" -- \
+  OMP_NUM_THREADS=1 LD_LIBRARY_PATH=$PWD/.mpi/openmpi/lib stretto compare -n ${TURNS:-2} --json "$OUT/training.json" -- \
     .mpi/openmpi/bin/mpirun $hwthreads --bind-to hwthread -n "$ranks" python3 examples/train.py --epochs 1
 }
 

@@ -327,6 +327,7 @@ Status Communicator::run_in_turn(const Request& request, int index, int unmapped
 }
 
 Status Communicator::execute_started(Operation& operation, const Request& request, int algorithm) {
+  operation.bytes = request.bytes();
   operation.take_turn(*this, queue_);
   if (across_) return execute_started_across(operation, request, algorithm);
   team_->waiter.begin_beside(operation.has_fiber() ? &operation : nullptr);

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "platform/futex.hpp"
 
@@ -11,6 +12,7 @@ namespace stretto::engine {
 namespace {
 
 constexpr uint64_t patience_ns = 1'000'000;  // how long calls may leave operations alone
+constexpr uint64_t coreless_ns = 200'000;    // more than it rests between two looks
 constexpr uint64_t longest_sleep_ns = 1'000'000'000;
 constexpr size_t stack_bytes = 8 << 20;  // address space; inside MPI's calls functions of the program may run on it
 
@@ -32,6 +34,7 @@ bool Helper::spawn() {
 }
 
 void Helper::wake() {
+  seen_at_.store(now_ns(), std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) == State::none) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (state_.load() == State::none) {
@@ -45,6 +48,14 @@ void Helper::wake() {
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
   asleep_.store(0, std::memory_order_seq_cst);
   platform::futex_wake_all(&asleep_);
+}
+
+bool Helper::works() {
+  if (!eager_ || state_.load(std::memory_order_acquire) != State::running || asleep_.load(std::memory_order_relaxed) != 0) return false;
+  const uint64_t now = now_ns();
+  const uint32_t rounds = rounds_.load(std::memory_order_relaxed);
+  if (seen_rounds_.exchange(rounds, std::memory_order_relaxed) != rounds) return seen_at_.store(now, std::memory_order_relaxed), true;
+  return now - seen_at_.load(std::memory_order_relaxed) < coreless_ns;
 }
 
 void Helper::stop() {
@@ -90,6 +101,7 @@ void Helper::watch() {
 // Until there is nothing to do, or a call takes care of it again.
 void Helper::work(uint32_t calls) {
   for (uint32_t round = 0; progress_->queued().load(std::memory_order_relaxed) != 0 && !stopping_.load(); ++round) {
+    rounds_.fetch_add(1, std::memory_order_relaxed);
     if (progress_->drive()) round = 0;
     progress_->rest(round, true);
     if (!eager_ && calls_.load(std::memory_order_relaxed) != calls) return;

@@ -19,7 +19,10 @@ class Helper {
   }
   // There are operations; the first time makes the thread.
   void wake();
-  // A call has driven the operations.
+  // Whether it works on the operations, or is about to, so that a call need not. One that has not run for long may have no core.
+  bool works();
+  bool is_eager() const { return eager_; }
+  // A call looks after the operations.
   void relieve() { calls_.fetch_add(1, std::memory_order_relaxed); }
   // Ends the thread.
   void stop();
@@ -41,6 +44,9 @@ class Helper {
   std::atomic<bool> stopping_{false};
   std::atomic<uint32_t> asleep_{0};  // the word it sleeps on
   std::atomic<uint32_t> calls_{0};
+  std::atomic<uint32_t> rounds_{0};       // that it has looked for something to do
+  std::atomic<uint32_t> seen_rounds_{0};  // when a call last saw that there were more
+  std::atomic<uint64_t> seen_at_{0};
 };
 
 }  // namespace stretto::engine

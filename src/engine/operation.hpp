@@ -63,6 +63,7 @@ class Operation : public collective::Suspension {
 
   Communicator* own = nullptr;  // of a persistent collective: what it runs on instead of its communicator's
 
+  size_t bytes = 0;    // that rules know it by
   int algorithm = -1;  // chosen in the starting call
   int unmapped = -1;   // Selection's
 

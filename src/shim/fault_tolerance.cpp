@@ -19,7 +19,7 @@ Revoke revoke_of_mpi() {
 }
 
 bool has_classes() {
-  return MPIX_ERR_REVOKED != MPI_SUCCESS && revoke_of_mpi() != nullptr;
+  return int(MPIX_ERR_REVOKED) != int(MPI_SUCCESS) && revoke_of_mpi() != nullptr;
 }
 
 }  // namespace

@@ -96,6 +96,8 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local int seen_error
 // A request that this thread has just tried to cancel cannot be.
 __attribute__((tls_model("initial-exec"))) constinit thread_local bool refused_cancel = false;
 
+constexpr size_t for_helper_from = 16 << 10;
+
 constexpr int mark_of_failure = MPI_UNDEFINED;  // as the source in a status
 
 void release(Started* started) {
@@ -182,6 +184,8 @@ bool carry_on(Started* started) {
     return true;
   }
   c.progress.enqueue(*started);
+  // The thread has what takes long from the beginning: else who finds all its peers there would do much of it here.
+  if (c.helper.is_eager() && started->bytes >= for_helper_from) c.helper.wake();
   advance();
   if (c.progress.queued().load(std::memory_order_seq_cst) != 0) c.helper.wake();
   return true;
@@ -288,7 +292,7 @@ bool advance() {
   Context& c = context();
   seen_error = MPI_SUCCESS;  // of MPI_Request_get_status, which completes nothing
   c.helper.relieve();
-  const bool moved = c.progress.drive();
+  const bool moved = !c.helper.works() && c.progress.drive();
   return finish_executed() || moved;
 }
 
