@@ -113,7 +113,9 @@ struct Board {
   std::atomic<bool> revoked{false};
   static constexpr uint64_t carriers_kept = 64;
   std::atomic<uint64_t> carriers[carriers_kept]{};  // of the newest messages between nodes (hierarchy/cluster.hpp)
-  alignas(cache_line) RankBoard ranks[1];           // size of them
+  static constexpr int most_seated = 64;
+  alignas(cache_line) std::atomic<uint16_t> cpus[most_seated]{};  // 1 + that on which a rank last waited (collective/mates.hpp)
+  alignas(cache_line) RankBoard ranks[1];                         // size of them
 
   static size_t bytes(int size) { return sizeof(Board) + size_t(size - 1) * sizeof(RankBoard); }
 

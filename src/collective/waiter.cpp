@@ -42,6 +42,7 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
   bool stays = keeps_cpu() && !drives;
   Periods periods = while_yielding;
   if (drives) periods.progress = 1;
+  mates.tell(began);
   for (uint32_t i = 1; policy_.patience_ns > 0 || drives; ++i) {
     if (wait.is_over()) return Status::good();
     STRETTO_TRY(attend(i, periods, wait));

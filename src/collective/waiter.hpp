@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collective/board.hpp"
+#include "collective/mates.hpp"
 
 namespace stretto::collective {
 
@@ -81,6 +82,8 @@ class Waiter {
   Waiter() = default;
   Waiter(const WaitPolicy& policy, const WaitHooks& hooks)
       : policy_(policy), hooks_(hooks), stays_until_(policy.own_cpus ? always : 0) {}
+
+  Mates mates;
 
   // Returns once signal.value has reached `target`; what its writer stored before is then visible. peer_lost, detail = rank,
   // when its writer, rank `writer`, has died.

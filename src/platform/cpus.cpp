@@ -73,6 +73,21 @@ size_t first_known(std::initializer_list<size_t> candidates) {
 
 }  // namespace
 
+int current_cpu() {
+  return sched_getcpu();
+}
+
+bool move_to(int cpu) {
+  union {
+    char room[kernel_cpus / 8];
+    cpu_set_t mask;
+  } before{}, only{};
+  if (cpu < 0 || cpu >= max_cpus || sched_getaffinity(0, sizeof before.room, &before.mask) != 0) return false;
+  CPU_SET_S(size_t(cpu), sizeof only.room, &only.mask);
+  const bool moved = sched_setaffinity(0, sizeof only.room, &only.mask) == 0;
+  return sched_setaffinity(0, sizeof before.room, &before.mask) == 0 && moved;
+}
+
 CpuSet allowed_cpus() {
   CpuSet set;
   union {

@@ -47,6 +47,21 @@ TEST(AllowedCpus, AreThoseOfTheCallingThread) {
   EXPECT_TRUE(allowed_cpus() == all);
 }
 
+TEST(MoveTo, LeavesAThreadAllowedWhatItWas) {
+  const CpuSet all = allowed_cpus();
+  int refused = 0;
+  for (int cpu = 0; cpu < max_cpus; ++cpu) {
+    const bool moved = move_to(cpu);
+    EXPECT_EQ(moved, all.has(cpu)) << cpu;
+    EXPECT_TRUE(all.has(current_cpu()));
+    refused += !moved;
+  }
+  EXPECT_EQ(refused, max_cpus - all.count());
+  EXPECT_FALSE(move_to(-1));
+  EXPECT_FALSE(move_to(max_cpus));
+  EXPECT_TRUE(allowed_cpus() == all);
+}
+
 TEST(Caches, AsSysfsListsThem) {
   stretto::testing::TemporaryTree tree;
   auto cache = [&](int index, const char* level, const char* type, const char* size) {

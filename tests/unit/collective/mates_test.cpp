@@ -1,0 +1,97 @@
+#include "collective/mates.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "platform/cpus.hpp"
+
+namespace stretto::collective {
+namespace {
+
+constexpr int ranks = 4;
+constexpr uint64_t second = 1'000'000'000;
+
+// The board of four ranks; this thread plays the one that moves or stays.
+class MatesTest : public ::testing::Test {
+ protected:
+  MatesTest() : memory_(Board::bytes(ranks) + 64) {
+    void* place = memory_.data();
+    size_t room = memory_.size();
+    board_ = new (std::align(64, Board::bytes(ranks), place, room)) Board;
+    const platform::CpuSet allowed = platform::allowed_cpus();
+    for (int cpu = 0; cpu < platform::max_cpus; ++cpu)
+      if (allowed.has(cpu)) cpus_.push_back(cpu);
+  }
+
+  void place(int rank, int cpu) { board_->cpus[rank] = uint16_t(1 + cpu); }
+  int place_of(int rank) const { return board_->cpus[rank] - 1; }
+
+  // Where `rank` says that it is after it has waited on `cpu`.
+  int after_waiting(int rank, int cpu) {
+    Mates mates;
+    mates.sit(board_, rank, ranks);
+    EXPECT_TRUE(platform::move_to(cpu));
+    mates.tell(second);
+    return place_of(rank);
+  }
+
+  std::vector<char> memory_;
+  Board* board_;
+  std::vector<int> cpus_;
+};
+
+TEST_F(MatesTest, TheLastOfThreeMovesToTheCpuOfOne) {
+  if (cpus_.size() < 2) GTEST_SKIP() << "one CPU";
+  const platform::CpuSet before = platform::allowed_cpus();
+  for (int cpu : cpus_)
+    if (cpu != cpus_[0]) board_->cpus[0] = uint16_t(1 + cpu);
+  const int alone = place_of(0);
+  place(1, cpus_[0]);
+  place(2, cpus_[0]);
+  const int moved = after_waiting(3, cpus_[0]);
+  EXPECT_NE(moved, cpus_[0]);
+  EXPECT_TRUE(cpus_.size() > 2 || moved == alone);
+  EXPECT_TRUE(platform::allowed_cpus() == before);
+}
+
+TEST_F(MatesTest, OthersOfThreeStay) {
+  if (cpus_.size() < 2) GTEST_SKIP() << "one CPU";
+  place(0, cpus_[1]);
+  place(1, cpus_[0]);
+  place(3, cpus_[0]);
+  EXPECT_EQ(after_waiting(2, cpus_[0]), cpus_[0]);
+}
+
+TEST_F(MatesTest, OfTwoAndTwoNobodyMoves) {
+  if (cpus_.size() != 2) GTEST_SKIP() << "not two CPUs";
+  place(0, cpus_[1]);
+  place(1, cpus_[1]);
+  place(2, cpus_[0]);
+  EXPECT_EQ(after_waiting(3, cpus_[0]), cpus_[0]);
+}
+
+TEST_F(MatesTest, NotMoreOftenThanEveryFewMilliseconds) {
+  if (cpus_.size() < 2) GTEST_SKIP() << "one CPU";
+  Mates mates;
+  mates.sit(board_, 3, ranks);
+  for (int r = 0; r < 3; ++r) place(r, r == 0 ? cpus_[1] : cpus_[0]);
+  EXPECT_TRUE(platform::move_to(cpus_[1]));
+  mates.tell(second);  // stands well
+  EXPECT_TRUE(platform::move_to(cpus_[0]));
+  mates.tell(second + 1'000'000);
+  EXPECT_EQ(place_of(3), cpus_[0]);
+  mates.tell(second + 10'000'000);
+  EXPECT_NE(place_of(3), cpus_[0]);
+}
+
+TEST_F(MatesTest, TeamsTooLargeForTheBoardTellNothing) {
+  Mates mates;
+  mates.sit(board_, 3, Board::most_seated + 1);
+  mates.tell(second);
+  EXPECT_EQ(board_->cpus[3], 0);
+}
+
+}  // namespace
+}  // namespace stretto::collective
