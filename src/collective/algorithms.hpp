@@ -16,6 +16,7 @@ namespace stretto::collective {
 Status barrier_flat(Team& team, const Request& request);
 Status barrier_levels(Team& team, const Request& request);
 Status barrier_ticket(Team& team, const Request& request);
+Status barrier_tickets(Team& team, const Request& request);
 
 Status bcast_flat(Team& team, const Request& request);
 Status bcast_levels(Team& team, const Request& request);
@@ -51,6 +52,7 @@ Status allreduce_paper_large(Team& team, const Request& request);
 Status allreduce_presence(Team& team, const Request& request);
 Status allreduce_presence_direct(Team& team, const Request& request);
 Status allreduce_ticket(Team& team, const Request& request);
+Status allreduce_tickets(Team& team, const Request& request);
 
 Status exscan_handover(Team& team, const Request& request);
 
@@ -88,6 +90,7 @@ inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::barrier, any_size, false, Direct::never, barrier_flat},
     {"levels", Kind::barrier, any_size, false, Direct::never, barrier_levels},
     {"ticket", Kind::barrier, any_size, true, Direct::never, barrier_ticket},
+    {"tickets", Kind::barrier, any_size, true, Direct::never, barrier_tickets},
     {"flat", Kind::bcast, slot_payload, false, Direct::never, bcast_flat},
     {"levels", Kind::bcast, slot_payload, false, Direct::never, bcast_levels},
     {"domains", Kind::bcast, any_size, true, Direct::never, bcast_domains},
@@ -118,6 +121,7 @@ inline constexpr Algorithm algorithms[] = {
     {"presence_direct", Kind::allreduce, any_size, true, Direct::always, allreduce_presence_direct},
     {"adaptive_direct", Kind::allreduce, any_size, true, Direct::always, one_of<allreduce_presence_direct, allreduce_direct>},
     {"ticket", Kind::allreduce, slot_payload, true, Direct::never, allreduce_ticket},
+    {"tickets", Kind::allreduce, slot_payload, true, Direct::never, allreduce_tickets},
     {"gather", Kind::allreduce, any_size, true, Direct::never, allreduce_gather},
     {"pair", Kind::allreduce, any_size, true, Direct::never, allreduce_pair},
     {"adaptive", Kind::allreduce, any_size, true, Direct::by_trial, allreduce_adaptive},

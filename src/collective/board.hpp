@@ -77,6 +77,10 @@ struct RankBoard {
   alignas(cache_line) Signal drained;          // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;          // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;           // rounds of which this rank has brought results into its domain
+  // Of the domain whose first rank this is (patterns/domain_tickets.hpp): the tickets its ranks have drawn; calls that have
+  // ended.
+  alignas(cache_line) std::atomic<uint64_t> drawn{0};
+  alignas(cache_line) Signal met;
   // Collectives over nodes that this rank has come to, of those that look for it.
   alignas(cache_line) std::atomic<uint64_t> came{0};
   std::atomic<uint64_t> stuck_in{0}, stuck_with{0};  // the newest call in which it waited for long (engine/communicator.cpp)
@@ -100,7 +104,7 @@ struct RankBoard {
     for (uint32_t i = first_slot_ring; i < slot_ring; ++i) slots[i].clear();
   }
 };
-static_assert(sizeof(RankBoard) == 7 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
+static_assert(sizeof(RankBoard) == 9 * cache_line + sizeof(ArrivalTimes) + (slot_ring + 2) * sizeof(Slot));
 
 struct Board {
   alignas(cache_line) std::atomic<uint64_t> stage{0};  // where the staging cells are: 0 not asked for, 1 refused, else offset
@@ -112,7 +116,8 @@ struct Board {
   std::atomic<uint32_t> lost{0};  // 1 + a rank that has died, for which somebody's call has ended
   std::atomic<bool> revoked{false};
   static constexpr uint64_t carriers_kept = 64;
-  std::atomic<uint64_t> carriers[carriers_kept]{};  // of the newest messages between nodes (hierarchy/cluster.hpp)
+  std::atomic<uint64_t> carriers[carriers_kept]{};                // of the newest messages between nodes (hierarchy/cluster.hpp)
+  alignas(cache_line) std::atomic<uint64_t> drawn_by_domains{0};  // tickets (patterns/domain_tickets.hpp)
   static constexpr int most_seated = 64;
   alignas(cache_line) std::atomic<uint16_t> cpus[most_seated]{};  // 1 + that on which a rank last waited (collective/mates.hpp)
   alignas(cache_line) RankBoard ranks[1];                         // size of them

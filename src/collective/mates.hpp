@@ -1,7 +1,7 @@
 // On which CPUs the ranks of a team stand, where they have to share them.
 //
-// The kernel leaves three ranks that yield to one another on one CPU, and the fourth alone on another, for a tenth of a second and
-// more: to it all of them are at work. What all wait for then takes twice as long.
+// The kernel leaves three ranks that yield to one another on one CPU, and the fourth alone on another, for a tenth of a second
+// and more: to it all of them are at work. What all wait for then takes twice as long.
 #pragma once
 #include <cstdint>
 

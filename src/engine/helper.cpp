@@ -51,10 +51,12 @@ void Helper::wake() {
 }
 
 bool Helper::works() {
-  if (!eager_ || state_.load(std::memory_order_acquire) != State::running || asleep_.load(std::memory_order_relaxed) != 0) return false;
+  if (!eager_ || state_.load(std::memory_order_acquire) != State::running || asleep_.load(std::memory_order_relaxed) != 0)
+    return false;
   const uint64_t now = now_ns();
   const uint32_t rounds = rounds_.load(std::memory_order_relaxed);
-  if (seen_rounds_.exchange(rounds, std::memory_order_relaxed) != rounds) return seen_at_.store(now, std::memory_order_relaxed), true;
+  if (seen_rounds_.exchange(rounds, std::memory_order_relaxed) != rounds)
+    return seen_at_.store(now, std::memory_order_relaxed), true;
   return now - seen_at_.load(std::memory_order_relaxed) < coreless_ns;
 }
 

@@ -67,11 +67,19 @@ class Exchange {
   }
 
   // `bytes` of it.
-  void post(size_t bytes, uint32_t note = 0) {
-    Slot& own = slot(team_.rank);
-    own.ready.note = note;
-    team_.waiter.announce(own.ready, number_);
-    offer_payload(own, bytes);
+  void post(size_t bytes, uint32_t note = 0) { post_as(team_.rank, bytes, note); }
+
+  // The same of rank r's slot, where this rank alone writes to it in this exchange.
+  Status claim_of(int r, void** payload) {
+    STRETTO_TRY(claim(payload));
+    *payload = slot(r).payload;
+    return Status::good();
+  }
+  void post_as(int r, size_t bytes, uint32_t note) {
+    Slot& slot_of_r = slot(r);
+    slot_of_r.ready.note = note;
+    team_.waiter.announce(slot_of_r.ready, number_);
+    offer_payload(slot_of_r, bytes);
   }
 
   // The payload of rank r, once posted.
@@ -84,6 +92,7 @@ class Exchange {
   }
 
   // Of rank r, which has posted.
+  const void* payload_of(int r) { return slot(r).payload; }
   uint32_t note(int r) { return slot(r).ready.note; }
 
   // Whether rank r has posted, and what it is waited for by.

@@ -72,7 +72,8 @@ void start_is_short() {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
   const double whole = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all;
   world.check(world.rank != last || start < 0.3 * whole, "a start that leaves the work to the thread");
-  for (int r = 0; r < world.size; ++r) world.check(out[size_t(block) * size_t(r)] == double(r), "a block that the thread has moved", r);
+  for (int r = 0; r < world.size; ++r)
+    world.check(out[size_t(block) * size_t(r)] == double(r), "a block that the thread has moved", r);
 }
 
 // Rank 0 sits in a blocking receive, for which the others need the operation that it has started.

@@ -13,9 +13,9 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 
 #include "collective/patterns/last_ticket.hpp"
+#include "interleavings.hpp"
 #include "team_of_threads.hpp"
 
 namespace stretto::collective {
@@ -29,6 +29,8 @@ struct Search {
   std::string calls;
   int before = 0;   // so many calls are done first, in one order
   int uneven = -1;  // this rank's message of the first call is longer
+
+  std::string print() const { return std::to_string(ranks) + " ranks, calls " + calls + " after " + std::to_string(before); }
 };
 
 // Waits end at once, as if the awaited rank had died.
@@ -184,49 +186,23 @@ class World {
   std::vector<Rank> ranks_;
 };
 
-using Path = std::vector<uint8_t>;  // the ranks that moved, in order
-
-void expect_sound(const Search& search) {
-  std::set<std::string> known{World(search).key()};
-  std::vector<Path> open{{}};
-  while (!open.empty()) {
-    const Path path = open.back();
-    open.pop_back();
-    bool any = false, all_through = true;
-    for (int r = 0; r < search.ranks; ++r) {
-      World world(search);
-      for (int moved : path) world.move(moved);
-      const std::string before = world.key();
-      const std::string problem = world.move(r);
-      ASSERT_EQ(problem, "") << search.ranks << " ranks, calls " << search.calls << " after " << search.before;
-      all_through = all_through && world.is_through(r);
-      any = any || world.key() != before;
-      if (!known.insert(world.key()).second) continue;
-      open.push_back(path);
-      open.back().push_back(uint8_t(r));
-    }
-    ASSERT_TRUE(any || all_through) << "a state without a next step";
-  }
-  std::printf("%d ranks, calls %s after %d: %zu states\n", search.ranks, search.calls.c_str(), search.before, known.size());
-}
-
 constexpr int until_slots_are_used_again = int(first_slot_ring) - 1;
 
 TEST(LastTicketModel, EveryInterleavingOfTwoRanks) {
   for (int before : {0, until_slots_are_used_again})
-    for (const char* calls : {"+++", "+|+", "|+|", "||+"}) expect_sound({2, calls, before});
+    for (const char* calls : {"+++", "+|+", "|+|", "||+"}) expect_sound<World>(Search{2, calls, before});
 }
 
 TEST(LastTicketModel, EveryInterleavingOfThreeRanks) {
-  for (const char* calls : {"+++", "+|+"}) expect_sound({3, calls, until_slots_are_used_again});
-  for (int rank = 0; rank < 3; ++rank) expect_sound({3, "++", 0, rank});
+  for (const char* calls : {"+++", "+|+"}) expect_sound<World>(Search{3, calls, until_slots_are_used_again});
+  for (int rank = 0; rank < 3; ++rank) expect_sound<World>(Search{3, "++", 0, rank});
 }
 
 TEST(LastTicketModel, EveryInterleavingOfFourRanks) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "one thread: the other builds do it";
 #endif
-  for (const char* calls : {"+++", "+|+"}) expect_sound({4, calls, until_slots_are_used_again});
+  for (const char* calls : {"+++", "+|+"}) expect_sound<World>(Search{4, calls, until_slots_are_used_again});
 }
 
 }  // namespace

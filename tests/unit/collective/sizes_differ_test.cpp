@@ -48,7 +48,8 @@ TeamOptions options_for(const Algorithm& row, int ranks, Ended& ended) {
   TeamOptions options;
   options.hooks.alive = Ended::alive;
   options.hooks.context = &ended;
-  const bool by_domain = std::strcmp(row.name, "levels") == 0 || std::strcmp(row.name, "domains") == 0;
+  const auto is = [&](const char* name) { return std::strcmp(row.name, name) == 0; };
+  const bool by_domain = is("levels") || is("domains") || is("tickets");
   for (int r = 0; by_domain && r < ranks; ++r) options.domains.push_back(2 * r / ranks);
   return options;
 }

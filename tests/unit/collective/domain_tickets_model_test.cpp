@@ -1,0 +1,174 @@
+// Last-ticket combining in two levels (patterns/domain_tickets.hpp) in every interleaving: the real code, as in
+// last_ticket_model_test.cpp. Checked in every state: who combines finds all that it needs, everybody takes the result of its own
+// call, nobody leaves before all have come, and somebody can move until all are through.
+#include <cstring>
+#include <optional>
+
+#include "collective/patterns/domain_tickets.hpp"
+#include "interleavings.hpp"
+#include "team_of_threads.hpp"
+
+namespace stretto::collective {
+namespace {
+
+enum class At : uint8_t { deposit, combine_home, combine_all, take, draw, draw_for_all, tell, met };
+
+// Calls that combine (+) and that only meet (|), of ranks in domains.
+struct Search {
+  std::vector<int32_t> domains;
+  std::string calls;
+  int before = 0;  // so many combining calls are done first, in one order
+  int ranks = int(domains.size());
+
+  std::string print() const {
+    std::string text = "domains";
+    for (int32_t domain : domains) text += ' ' + std::to_string(domain);
+    return text + ", calls " + calls + " after " + std::to_string(before);
+  }
+};
+
+// Waits end at once, as if the awaited rank had died.
+class AtOnce : public Suspension {
+ public:
+  void suspend(const Wait&) override {}
+  void until_done(bool (*)(void*), void*) override {}
+};
+
+TeamOptions options_of(const Search& search) {
+  TeamOptions options;
+  options.policy = {.looks = 1, .spins = 0};
+  options.hooks.alive = [](void*, int) { return false; };
+  options.domains = search.domains;
+  return options;
+}
+
+class World {
+ public:
+  explicit World(const Search& search) : search_(search), teams_(search.ranks, options_of(search)), ranks_(size_t(search.ranks)) {
+    for (int r = 0; r < search.ranks; ++r) teams_.team(r).waiter.begin_beside(&at_once_);
+    for (Rank& rank : ranks_) enter(rank, 0);
+    for (int call = 1; call <= search.before; ++call) go_to(call);
+  }
+
+  std::string key() const {
+    std::string key;
+    for (const Rank& rank : ranks_) key += char(rank.call), key += char(rank.at);
+    return key;
+  }
+  bool is_through(int r) const { return ranks_[size_t(r)].call == calls(); }
+  std::string move(int r) {
+    if (is_through(r)) return "";
+    Rank& rank = ranks_[size_t(r)];
+    const int call = rank.call;
+    const bool takes = rank.at == At::take;
+    const Status status = step(teams_.team(r), rank);
+    if (status.ok() || (takes && status.code == Code::peer_lost)) return "";  // the latter would wait
+    return "rank " + std::to_string(r) + ", call " + std::to_string(call) + ": " + status.what;
+  }
+
+ private:
+  struct Rank {
+    int call = 0;
+    At at = At::deposit;
+    int32_t input[2] = {}, output[2] = {};
+    Request request;
+    std::optional<TicketsReduction> reduction;
+    std::optional<DomainTickets> tickets;
+  };
+
+  int calls() const { return search_.before + int(search_.calls.size()); }
+  bool combines(int call) const { return call < search_.before || search_.calls[size_t(call - search_.before)] == '+'; }
+
+  void enter(Rank& rank, int call) {
+    rank.call = call;
+    rank.at = call < calls() && !combines(call) ? At::draw : At::deposit;
+  }
+  void go_to(int call) {
+    for (int turns = 0; turns < 10; ++turns)
+      for (int r = 0; r < search_.ranks; ++r) ASSERT_EQ(ranks_[size_t(r)].call < call ? move(r) : "", "");
+    for (const Rank& rank : ranks_) ASSERT_EQ(rank.call, call);
+  }
+
+  Status step(Team& team, Rank& rank) {
+    bool last = false;
+    switch (rank.at) {
+      case At::deposit:
+        prepare(team, rank);
+        STRETTO_TRY(rank.reduction->deposit(&last));
+        return go_on(rank, last ? At::combine_home : At::take);
+      case At::combine_home:
+        STRETTO_TRY(rank.reduction->combine_home(&last));
+        return go_on(rank, last ? At::combine_all : At::take);
+      case At::combine_all:
+        STRETTO_TRY(rank.reduction->combine_all());
+        return end(rank);
+      case At::take:
+        STRETTO_TRY(rank.reduction->take());
+        return end(rank);
+      case At::draw:
+        rank.tickets.emplace(team);
+        return go_on(rank, rank.tickets->draw() ? At::draw_for_all : At::met);
+      case At::draw_for_all:
+        return go_on(rank, rank.tickets->draw_for_all() ? At::tell : At::met);
+      case At::tell:
+        for (int d = 0; d < team.domains.count(); ++d) team.waiter.announce(rank.tickets->board(d).met, rank.tickets->number());
+        return end(rank);
+      case At::met: {
+        const Signal& met = rank.tickets->board(rank.tickets->home()).met;
+        return reached(met.value.load(), rank.tickets->number()) ? end(rank) : Status::good();
+      }
+    }
+    return Status::good();
+  }
+  static Status go_on(Rank& rank, At at) {
+    rank.at = at;
+    return Status::good();
+  }
+
+  void prepare(Team& team, Rank& rank) {
+    rank.input[0] = 1 << 4 * team.rank, rank.input[1] = rank.call;
+    rank.output[0] = rank.output[1] = -1;
+    rank.request = {Kind::allreduce, kernels::Op::sum, kernels::Type::i32, 2, 4, 0, rank.input, rank.output, {}};
+    rank.reduction.emplace(team, rank.request);
+  }
+
+  bool has_come(const Rank& rank, int call) const {
+    const bool is_before = rank.at == At::deposit || rank.at == At::draw;
+    return rank.call > call || (rank.call == call && !is_before);
+  }
+  Status end(Rank& rank) {
+    for (const Rank& other : ranks_)
+      if (&other != &rank && !has_come(other, rank.call)) return invalid("left before all had come", rank.call);
+    const int32_t ones = (1 << 4 * search_.ranks) / 15;  // 0x111
+    const bool right = !combines(rank.call) || (rank.output[0] == ones && rank.output[1] == rank.call * search_.ranks);
+    enter(rank, rank.call + 1);
+    return right ? Status::good() : invalid("the result of another call", rank.call);
+  }
+
+  const Search search_;
+  AtOnce at_once_;
+  TeamOfThreads teams_;
+  std::vector<Rank> ranks_;
+};
+
+constexpr int until_slots_are_used_again = int(first_slot_ring) / 3;  // each call has three exchanges
+
+TEST(DomainTicketsModel, EveryInterleavingOfTwoAndThreeRanks) {
+  for (int before : {0, until_slots_are_used_again})
+    for (const char* calls : {"++++", "+|+", "|+|", "||+"}) {
+      expect_sound<World>(Search{{0, 1}, calls, before});
+      expect_sound<World>(Search{{0, 0, 1}, calls, before});
+      expect_sound<World>(Search{{0, 1, 0}, calls, before});
+    }
+}
+
+TEST(DomainTicketsModel, EveryInterleavingOfFourRanks) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "one thread: the other builds do it";
+#endif
+  for (const char* calls : {"++", "+|+"}) expect_sound<World>(Search{{0, 0, 1, 1}, calls, until_slots_are_used_again});
+  expect_sound<World>(Search{{0, 1, 1, 2}, "++", until_slots_are_used_again});
+}
+
+}  // namespace
+}  // namespace stretto::collective

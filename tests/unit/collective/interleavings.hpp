@@ -1,0 +1,42 @@
+// Every interleaving of the steps of some ranks.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stretto::collective {
+
+// Moves one rank at a time, through all states that can be reached. A World is made of a Search (with `ranks` and print()): key()
+// tells where its ranks are, move(r) does the next step of rank r, if it has one, and says what is wrong, is_through(r) whether
+// it has come to its end.
+template <class World, class Search>
+void expect_sound(const Search& search) {
+  using Path = std::vector<uint8_t>;  // the ranks that moved, in order
+  std::set<std::string> known{World(search).key()};
+  std::vector<Path> open{{}};
+  while (!open.empty()) {
+    const Path path = open.back();
+    open.pop_back();
+    bool any = false, all_through = true;
+    for (int r = 0; r < search.ranks; ++r) {
+      World world(search);
+      for (int moved : path) world.move(moved);
+      const std::string before = world.key();
+      const std::string problem = world.move(r);
+      ASSERT_EQ(problem, "") << search.print();
+      all_through = all_through && world.is_through(r);
+      any = any || world.key() != before;
+      if (!known.insert(world.key()).second) continue;
+      open.push_back(path);
+      open.back().push_back(uint8_t(r));
+    }
+    ASSERT_TRUE(any || all_through) << "a state without a next step: " << search.print();
+  }
+  std::printf("%s: %zu states\n", search.print().c_str(), known.size());
+}
+
+}  // namespace stretto::collective
