@@ -48,7 +48,7 @@ bool test_until_done(const Completion& c, int* code) {
   words[at] = reinterpret_cast<Word>(&flag);
   memcpy(words + at + added, c.words + at, (c.count - at) * sizeof(Word));
   for (uint32_t round = 0; anything_outstanding(); ++round) {
-    if (advance()) round = 0;
+    if (advance(true)) round = 0;
     *code = c.call(c.function(t.test), words, c.count + added);
     if (t.flag < 0) flag = *reinterpret_cast<const int*>(words[t.out_count]) != 0;
     if (*code != MPI_SUCCESS || flag) return true;
@@ -63,7 +63,7 @@ void look_until_all_are_done(const Completion& c) {
   const int count = c.number(0);
   int done = 0;
   for (uint32_t round = 0; anything_outstanding() && done < count; ++round) {
-    if (advance()) round = 0;
+    if (advance(true)) round = 0;
     int flag = 1;
     while (flag && done < count) {
       const int code = mpi().Request_get_status(c.request(c.words[1], done), &flag, MPI_STATUS_IGNORE);
@@ -166,7 +166,7 @@ int complete_in_c(uint32_t index, Word* words, uint32_t count) {
 
 int complete(const Completion& c) {
   int code = MPI_SUCCESS;
-  advance();
+  advance(waits_for_requests(c.index));
   if (lacks_an_argument(c)) return c.call(c.function(c.index), c.words, c.count);
   if (looks_one_by_one(c)) {
     look_until_all_are_done(c);

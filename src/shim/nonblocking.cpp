@@ -288,11 +288,11 @@ int error_to_tell(const Completion& c, int code) {
   return MPI_ERR_IN_STATUS;
 }
 
-bool advance() {
+bool advance(bool waits) {
   Context& c = context();
   seen_error = MPI_SUCCESS;  // of MPI_Request_get_status, which completes nothing
   c.helper.relieve();
-  const bool moved = !c.helper.works() && c.progress.drive();
+  const bool moved = (waits || !c.helper.works()) && c.progress.drive();
   return finish_executed() || moved;
 }
 
@@ -310,7 +310,7 @@ void end_operations_on(MPI_Comm comm) {
 void finish_operations() {
   Context& c = context();
   for (uint32_t round = 0; c.progress.queued().load() != 0; ++round) {
-    if (advance()) round = 0;
+    if (advance(true)) round = 0;
     if (round % 64 == 63 && c.policy.host.progress) c.policy.host.progress(nullptr);
     c.progress.rest(round);
   }
