@@ -77,9 +77,9 @@ struct RankBoard {
   alignas(cache_line) Signal drained;          // rounds that this rank has finished reading
   alignas(cache_line) Signal partial;          // rounds whose slice this rank has reduced over its domain
   alignas(cache_line) Signal spread;           // rounds of which this rank has brought results into its domain
-  // Of the domain whose first rank this is (patterns/domain_tickets.hpp): the tickets its ranks have drawn; calls that have
-  // ended.
-  alignas(cache_line) std::atomic<uint64_t> drawn{0};
+  // Of the domain whose first rank this is (patterns/domain_tickets.hpp): tickets that its ranks have drawn, meetings that are
+  // over.
+  alignas(cache_line) std::atomic<uint64_t> drawn[2]{};
   alignas(cache_line) Signal met;
   // Collectives over nodes that this rank has come to, of those that look for it.
   alignas(cache_line) std::atomic<uint64_t> came{0};
@@ -116,8 +116,8 @@ struct Board {
   std::atomic<uint32_t> lost{0};  // 1 + a rank that has died, for which somebody's call has ended
   std::atomic<bool> revoked{false};
   static constexpr uint64_t carriers_kept = 64;
-  std::atomic<uint64_t> carriers[carriers_kept]{};                // of the newest messages between nodes (hierarchy/cluster.hpp)
-  alignas(cache_line) std::atomic<uint64_t> drawn_by_domains{0};  // tickets (patterns/domain_tickets.hpp)
+  std::atomic<uint64_t> carriers[carriers_kept]{};  // of the newest messages between nodes (hierarchy/cluster.hpp)
+  alignas(cache_line) std::atomic<uint64_t> drawn_by_domains[2]{};  // tickets (patterns/domain_tickets.hpp)
   static constexpr int most_seated = 64;
   alignas(cache_line) std::atomic<uint16_t> cpus[most_seated]{};  // 1 + that on which a rank last waited (collective/mates.hpp)
   alignas(cache_line) RankBoard ranks[1];                         // size of them

@@ -11,18 +11,20 @@ namespace stretto::collective {
 
 class Mates {
  public:
-  // Of a team of all ranks of the node.
+  // Of a team of all ranks of the node, which may all use the same CPUs.
   void sit(Board* board, int rank, int size) {
     if (size <= Board::most_seated) board_ = board, rank_ = rank, size_ = size;
   }
 
   // This rank, which waits, tells where it stands. Now and then: where two ranks more stand there than on another CPU that it may
-  // use, the last of them moves to that one. What it may use does not change.
+  // use, one of them moves to that one: they have turns of `period_ns`, so that it may be one that seldom waits. What it may use
+  // does not change.
+  static constexpr uint64_t period_ns = 5'000'000;
   void tell(uint64_t now);
 
  private:
   int cpu_of(int r) const { return int(board_->cpus[r].load(std::memory_order_relaxed)) - 1; }
-  void spread();
+  void spread(uint64_t turn);
 
   Board* board_ = nullptr;
   int rank_ = 0, size_ = 0, cpu_ = -1;

@@ -122,8 +122,8 @@ class Team {
   // Epochs so far, and by their place what was taken and finished in them: likewise (patterns/epoch.hpp).
   uint64_t epochs = 0;
   uint64_t tickets_taken[epoch_ring] = {}, slices_finished[epoch_ring] = {};
-  uint64_t epoch_rounds[epoch_ring] = {};    // the round that was each epoch; 0: none
-  uint64_t tickets = 0, domain_tickets = 0;  // calls of last-ticket combining, of that in two levels
+  uint64_t epoch_rounds[epoch_ring] = {};        // the round that was each epoch; 0: none
+  uint64_t tickets = 0, domain_tickets[2] = {};  // calls of last-ticket combining, of that in two levels
 
   // Reductions for all (allreduce/adaptive.cpp) and for one (reduce/adaptive.cpp).
   Trials<3> for_all, reductions;

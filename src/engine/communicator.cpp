@@ -40,7 +40,8 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   collective::Waiter waiter(job.wait_policy(), hooks);
   team_.reset(new (std::nothrow) Team(rank, size, shared, waiter));
   if (team_ && members_) settle(*team_, size);
-  if (team_ && !team_->waiter.has_own_cpu() && size == job.local_size()) team_->waiter.mates.sit(shared, rank, size);
+  if (team_ && !team_->waiter.has_own_cpu() && job.sharing().same_cpus && size == job.local_size())
+    team_->waiter.mates.sit(shared, rank, size);
   if (team_) team_->arrival_order = policy.arrival_order;
   if (team_) team_->arrivals.record_as(board);
   if (team_) team_->stream_from = std::min(platform::last_level_cache(), cache_at_most) / size_t(size);

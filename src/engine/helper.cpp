@@ -34,18 +34,20 @@ bool Helper::spawn() {
 }
 
 void Helper::wake() {
-  seen_at_.store(now_ns(), std::memory_order_relaxed);
   if (state_.load(std::memory_order_acquire) == State::none) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (state_.load() == State::none) {
       stopping_.store(false);
-      state_.store(spawn() ? State::running : State::refused, std::memory_order_release);
+      const bool made = spawn();
+      seen_at_.store(now_ns(), std::memory_order_relaxed);
+      state_.store(made ? State::running : State::refused, std::memory_order_release);
       if (state_.load() == State::refused)
         log_once(Level::warning, "no thread can be made: nonblocking collectives progress inside MPI's calls only");
       return;
     }
   }
   if (asleep_.load(std::memory_order_seq_cst) == 0) return;
+  seen_at_.store(now_ns(), std::memory_order_relaxed);
   asleep_.store(0, std::memory_order_seq_cst);
   platform::futex_wake_all(&asleep_);
 }

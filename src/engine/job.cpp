@@ -75,6 +75,8 @@ Sharing find_sharing(const Member* members, int count, int self) {
     if (i != self && members[i].cpus.meets(members[self].cpus)) sharing.own_cpus = false;
     if (i == self && surplus > 0) sharing.first = first, sharing.surplus = surplus;
   }
+  sharing.same_cpus =
+      count > all.count() && std::all_of(members, members + count, [&](const Member& m) { return m.cpus == all; });
   const bool exceed_quota = quota > 0 && count > quota;
   // What looks on then uses up what all may have, even on a CPU of its own.
   const bool share_quota = exceed_quota && sharing.yields_reach;

@@ -12,6 +12,7 @@ constexpr uint32_t spins = 2000;
 constexpr uint32_t yields = 10'000, crowded_yields = 5000;  // of half a microsecond and more
 constexpr uint32_t helper_yields = 400, brief_crowded_yields = 50;
 constexpr uint64_t nap_ns = 50'000;
+constexpr uint64_t helper_nap_ns = 100'000;  // calls reckon with it (helper.cpp)
 
 using Lock = std::unique_lock<std::mutex>;
 
@@ -129,20 +130,20 @@ void Progress::rest(uint32_t round, bool helps) {
   const bool briefly = helps || (crowded && !sharing_.yields_reach);
   const uint32_t all_yields = crowded ? (briefly ? brief_crowded_yields : crowded_yields) : (briefly ? helper_yields : yields);
   if (round - (crowded ? 0 : spins) < all_yields) return platform::yield();
-  if (nap_on_only_signal()) return;
+  if (nap_on_only_signal(helps ? helper_nap_ns : collective::Waiter::nap_ns)) return;
   const std::atomic<uint32_t> never{0};
   platform::futex_wait(&never, 0, nap_ns);
 }
 
 // Where only one operation waits, its signal wakes the sleeper, who has the queue meanwhile: so the communicator stays.
-bool Progress::nap_on_only_signal() {
+bool Progress::nap_on_only_signal(uint64_t longest_ns) {
   Lock lock(mutex_);
   if (waiting_ != 1 || first_->first->wait_ == nullptr) return false;
   Queue* queue = take();
   queue->busy = true;
   const collective::Wait& wait = *queue->first->wait_;
   lock.unlock();
-  collective::Waiter::nap(wait.signal, wait.target);
+  collective::Waiter::nap(wait.signal, wait.target, longest_ns);
   lock.lock();
   queue->busy = false;
   append(*queue);

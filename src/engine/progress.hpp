@@ -45,7 +45,7 @@ class Progress {
   bool after(Queue& queue, Operation& operation);
   void append(Queue& queue);
   Queue* take();
-  bool nap_on_only_signal();
+  bool nap_on_only_signal(uint64_t longest_ns);
 
   Sharing sharing_;
   void (*host_)(void*) = nullptr;

@@ -83,6 +83,7 @@ bool move_to(int cpu) {
     cpu_set_t mask;
   } before{}, only{};
   if (cpu < 0 || cpu >= max_cpus || sched_getaffinity(0, sizeof before.room, &before.mask) != 0) return false;
+  if (!CPU_ISSET_S(size_t(cpu), sizeof before.room, &before.mask)) return false;
   CPU_SET_S(size_t(cpu), sizeof only.room, &only.mask);
   const bool moved = sched_setaffinity(0, sizeof only.room, &only.mask) == 0;
   return sched_setaffinity(0, sizeof before.room, &before.mask) == 0 && moved;

@@ -50,7 +50,7 @@ void decline_with_warning(bool speaks_here = speaks()) {
 void drive_progress(void*) {
   int flag;
   mpi().Iprobe(context().neighbour, rare_tag, comm_world(), &flag, MPI_STATUS_IGNORE);
-  if (anything_outstanding()) advance();
+  if (anything_outstanding()) advance(true);
 }
 
 bool broadcast(void* comm, void* data, int bytes) {

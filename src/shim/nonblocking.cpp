@@ -183,10 +183,11 @@ bool carry_on(Started* started) {
     finish(started);
     return true;
   }
-  c.progress.enqueue(*started);
   // The thread has what takes long from the beginning: else who finds all its peers there would do much of it here.
-  if (c.helper.is_eager() && started->bytes >= for_helper_from) c.helper.wake();
-  advance();
+  const bool is_for_helper = c.helper.is_eager() && started->bytes >= for_helper_from;
+  c.progress.enqueue(*started);
+  if (is_for_helper) c.helper.wake();
+  advance(!is_for_helper);
   if (c.progress.queued().load(std::memory_order_seq_cst) != 0) c.helper.wake();
   return true;
 }

@@ -47,8 +47,8 @@ bool error_is_kept();
 // Whether this thread has tried to cancel a request of a nonblocking collective since it last asked.
 bool take_refused_cancel();
 
-// Gets operations as far as they go, and completes the requests of those that are done. What the helper thread works on it is left
-// to, unless the call `waits` and so has nothing else to do. False: none could go on.
+// Gets operations as far as they go, and completes the requests of those that are done. What the helper thread works on it is
+// left to, unless the call `waits`, and so has nothing else to do, or there is little to do. False: none could go on.
 bool advance(bool waits = false);
 
 // Before MPI_Finalize: completes them all and ends the helper thread.

@@ -7,7 +7,7 @@ namespace stretto::collective {
 Status barrier_tickets(Team& team, const Request& request) {
   const int domains = team.domains.count();
   if (domains == 1) return barrier_ticket(team, request);
-  DomainTickets tickets(team);
+  DomainTickets tickets(team, DomainTickets::meetings);
   if (!tickets.draw() || !tickets.draw_for_all())
     return team.waiter.until(tickets.board(tickets.home()).met, tickets.number(), any_rank);
   for (int d = 0; d < domains; ++d) team.waiter.announce(tickets.board(d).met, tickets.number());

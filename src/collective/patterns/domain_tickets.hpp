@@ -14,12 +14,15 @@ namespace stretto::collective {
 
 class DomainTickets {
  public:
-  explicit DomainTickets(Team& team) : team_(team), home_(team.domains.of(team.rank)), number_(++team.domain_tickets) {}
+  enum Of { meetings, reductions };  // each has tickets of its own: calls that differ must not end one another
+
+  explicit DomainTickets(Team& team, Of of)
+      : team_(team), of_(of), home_(team.domains.of(team.rank)), number_(++team.domain_tickets[of]) {}
 
   // Draws a ticket of the own domain: whether it is the last.
-  bool draw() { return draw(board(home_).drawn, team_.domains.size(home_)); }
+  bool draw() { return draw(board(home_).drawn[of_], team_.domains.size(home_)); }
   // Then one for the domain.
-  bool draw_for_all() { return draw(team_.shared().drawn_by_domains, team_.domains.count()); }
+  bool draw_for_all() { return draw(team_.shared().drawn_by_domains[of_], team_.domains.count()); }
 
   uint64_t number() const { return number_; }
   int home() const { return home_; }
@@ -31,6 +34,7 @@ class DomainTickets {
   }
 
   Team& team_;
+  const Of of_;
   const int home_;
   const uint64_t number_;
 };
@@ -46,7 +50,7 @@ class TicketsReduction {
         inner_(team),
         outer_(team),
         back_(team),
-        tickets_(team) {}
+        tickets_(team, DomainTickets::reductions) {}
 
   // In turn, as far as a rank gets: true, it has drawn the last ticket, and goes on; else take().
   Status deposit(bool* last) {
@@ -71,7 +75,10 @@ class TicketsReduction {
   }
   Status combine_all() {
     const void** inputs = team_.pointers();
-    for (int d = 0; d < domains_.count(); ++d) STRETTO_TRY(read_alike(outer_, request_, domains_.leader(d), &inputs[d], &alike_));
+    for (int d = 0; d < domains_.count(); ++d) {
+      STRETTO_TRY(outer_.read(domains_.leader(d), &inputs[d]));
+      expect_same(outer_.note(domains_.leader(d)));
+    }
     void* result;
     STRETTO_TRY(back_.claim_of(domains_.leader(tickets_.home()), &result));
     if (alike_.ok()) combine(request_, inputs, domains_.count(), result, request_.count);
@@ -89,13 +96,15 @@ class TicketsReduction {
   Status take() {
     const int leader = domains_.leader(tickets_.home());
     STRETTO_TRY(team_.waiter.until(back_.ready(leader), back_.number(), any_rank));
-    if (alike_.ok() && back_.note(leader) != note_of(request_))
-      alike_ = truncated("ranks give messages of different sizes", team_.rank);
+    expect_same(back_.note(leader));
     return leave(back_.payload_of(leader));
   }
 
  private:
   uint32_t note() const { return alike_.ok() ? note_of(request_) : 0; }
+  void expect_same(uint32_t note) {
+    if (alike_.ok() && note != note_of(request_)) alike_ = truncated("ranks give messages of different sizes", team_.rank);
+  }
 
   // All have come, so all have left what was before.
   Status leave(const void* result) {

@@ -153,6 +153,17 @@ TEST(Sharing, CrowdedMeansRanksOutnumberCpus) {
   EXPECT_TRUE(find_sharing(members, 4, 0).crowded);
 }
 
+TEST(Sharing, SameCpusAreFewerThanRanks) {
+  Member members[4] = {};
+  put_on_cpus(members, 4, 2);
+  EXPECT_TRUE(find_sharing(members, 4, 1).same_cpus);
+  members[3].cpus.add(2);
+  EXPECT_FALSE(find_sharing(members, 4, 1).same_cpus);
+  put_on_cpus(members, 4, 4);
+  for (auto& member : members) member.cpu_quota = 2;
+  EXPECT_FALSE(find_sharing(members, 4, 1).same_cpus) << "crowded by a quota alone";
+}
+
 TEST(Sharing, SurplusIsOfThoseWithTheSameCpus) {
   Member members[6] = {};
   put_on_cpus(members, 6, 2);
