@@ -107,7 +107,7 @@ void Helper::work(uint32_t calls) {
   for (uint32_t round = 0; progress_->queued().load(std::memory_order_relaxed) != 0 && !stopping_.load(); ++round) {
     rounds_.fetch_add(1, std::memory_order_relaxed);
     if (progress_->drive()) round = 0;
-    progress_->rest(round, true);
+    progress_->rest(round, eager_ ? Progress::Who::eager_helper : Progress::Who::helper);
     if (!eager_ && calls_.load(std::memory_order_relaxed) != calls) return;
   }
 }

@@ -12,7 +12,7 @@ constexpr uint32_t spins = 2000;
 constexpr uint32_t yields = 10'000, crowded_yields = 5000;  // of half a microsecond and more
 constexpr uint32_t helper_yields = 400, brief_crowded_yields = 50;
 constexpr uint64_t nap_ns = 50'000;
-constexpr uint64_t helper_nap_ns = 100'000;  // calls reckon with it (helper.cpp)
+constexpr uint64_t eager_nap_ns = 100'000;  // calls reckon with it (helper.cpp)
 
 using Lock = std::unique_lock<std::mutex>;
 
@@ -124,13 +124,13 @@ void Progress::drain(Queue& queue) {
   }
 }
 
-void Progress::rest(uint32_t round, bool helps) {
+void Progress::rest(uint32_t round, Who who) {
   const bool crowded = sharing_.crowded;
   if (!crowded && round < spins) return cpu_relax();
-  const bool briefly = helps || (crowded && !sharing_.yields_reach);
+  const bool briefly = who != Who::call || (crowded && !sharing_.yields_reach);
   const uint32_t all_yields = crowded ? (briefly ? brief_crowded_yields : crowded_yields) : (briefly ? helper_yields : yields);
   if (round - (crowded ? 0 : spins) < all_yields) return platform::yield();
-  if (nap_on_only_signal(helps ? helper_nap_ns : collective::Waiter::nap_ns)) return;
+  if (nap_on_only_signal(who == Who::eager_helper ? eager_nap_ns : collective::Waiter::nap_ns)) return;
   const std::atomic<uint32_t> never{0};
   platform::futex_wait(&never, 0, nap_ns);
 }

@@ -31,8 +31,9 @@ class Progress {
 
   // After the `round`-th fruitless drive() in a row: spins, then yields, then sleeps for a fraction of a millisecond. Who has
   // nothing else to do yields for as long as one that waits in a blocking collective; a helper, who works beside others, does
-  // not, nor does anybody where yields do not pass a shared CPU on.
-  void rest(uint32_t round, bool helps = false);
+  // not, nor does anybody where yields do not pass a shared CPU on. One to which calls leave their work looks again sooner.
+  enum class Who : uint8_t { call, helper, eager_helper };
+  void rest(uint32_t round, Who who = Who::call);
 
   // Operations in queues; the word that the helper sleeps on.
   const std::atomic<uint32_t>& queued() const { return queued_; }
