@@ -11,9 +11,9 @@
 
 namespace {
 
-double seconds() {
+double seconds(clockid_t clock = CLOCK_MONOTONIC) {
   timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
 }
 
@@ -48,12 +48,6 @@ void while_computing() {
   MPI_Comm_free(&node);
 }
 
-double cpu_seconds(clockid_t clock) {
-  timespec t;
-  clock_gettime(clock, &t);
-  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
 // The share of its processor time that the last to start, who finds all others there, spends in its starting call.
 double share_of_start(const std::vector<double>& in, std::vector<double>& out, int block) {
   const int last = world.size - 1;
@@ -61,13 +55,13 @@ double share_of_start(const std::vector<double>& in, std::vector<double>& out, i
   MPI_Barrier(MPI_COMM_WORLD);
   if (world.rank == last)
     for (int r = 0; r < last; ++r) MPI_Recv(&word, 1, MPI_INT, r, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  const double all = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID), here = cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
+  const double all = seconds(CLOCK_PROCESS_CPUTIME_ID), here = seconds(CLOCK_THREAD_CPUTIME_ID);
   MPI_Request request;
   MPI_Ialltoall(in.data(), block, MPI_DOUBLE, out.data(), block, MPI_DOUBLE, MPI_COMM_WORLD, &request);
-  const double start = cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - here;
+  const double start = seconds(CLOCK_THREAD_CPUTIME_ID) - here;
   if (world.rank != last) MPI_Send(&word, 1, MPI_INT, last, 8, MPI_COMM_WORLD);
   MPI_Wait(&request, MPI_STATUS_IGNORE);
-  double share = start / (cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - all);
+  double share = start / (seconds(CLOCK_PROCESS_CPUTIME_ID) - all);
   MPI_Bcast(&share, 1, MPI_DOUBLE, last, MPI_COMM_WORLD);
   return share;
 }

@@ -6,7 +6,6 @@
 
 #include "collective/patterns/domain_tickets.hpp"
 #include "interleavings.hpp"
-#include "team_of_threads.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -28,25 +27,9 @@ struct Search {
   }
 };
 
-// Waits end at once, as if the awaited rank had died.
-class AtOnce : public Suspension {
- public:
-  void suspend(const Wait&) override {}
-  void until_done(bool (*)(void*), void*) override {}
-};
-
-TeamOptions options_of(const Search& search) {
-  TeamOptions options;
-  options.policy = {.looks = 1, .spins = 0};
-  options.hooks.alive = [](void*, int) { return false; };
-  options.domains = search.domains;
-  return options;
-}
-
 class World {
  public:
-  explicit World(const Search& search) : search_(search), teams_(search.ranks, options_of(search)), ranks_(size_t(search.ranks)) {
-    for (int r = 0; r < search.ranks; ++r) teams_.team(r).waiter.begin_beside(&at_once_);
+  explicit World(const Search& search) : search_(search), teams_(search.ranks, search.domains), ranks_(size_t(search.ranks)) {
     for (Rank& rank : ranks_) enter(rank, 0);
     for (int call = 1; call <= search.before; ++call) go_to(call);
   }
@@ -160,8 +143,7 @@ class World {
   }
 
   const Search search_;
-  AtOnce at_once_;
-  TeamOfThreads teams_;
+  WithoutWaiting teams_;
   std::vector<Rank> ranks_;
 };
 

@@ -8,7 +8,34 @@
 #include <string>
 #include <vector>
 
+#include "team_of_threads.hpp"
+
 namespace stretto::collective {
+
+// Teams whose waits end at once, as if the awaited rank had died.
+class WithoutWaiting {
+ public:
+  explicit WithoutWaiting(int ranks, const std::vector<int32_t>& domains = {}) : teams_(ranks, options(domains)) {
+    for (int r = 0; r < ranks; ++r) team(r).waiter.begin_beside(&at_once_);
+  }
+  Team& team(int r) { return teams_.team(r); }
+
+ private:
+  struct AtOnce : Suspension {
+    void suspend(const Wait&) override {}
+    void until_done(bool (*)(void*), void*) override {}
+  };
+  static TeamOptions options(const std::vector<int32_t>& domains) {
+    TeamOptions options;
+    options.policy = {.looks = 1, .spins = 0};
+    options.hooks.alive = [](void*, int) { return false; };
+    options.domains = domains;
+    return options;
+  }
+
+  AtOnce at_once_;
+  TeamOfThreads teams_;
+};
 
 // Moves one rank at a time, through all states that can be reached. A World is made of a Search (with `ranks` and print()): key()
 // tells where its ranks are, move(r) does the next step of rank r, if it has one, and says what is wrong, is_through(r) whether

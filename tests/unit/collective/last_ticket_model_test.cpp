@@ -16,7 +16,6 @@
 
 #include "collective/patterns/last_ticket.hpp"
 #include "interleavings.hpp"
-#include "team_of_threads.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -33,24 +32,9 @@ struct Search {
   std::string print() const { return std::to_string(ranks) + " ranks, calls " + calls + " after " + std::to_string(before); }
 };
 
-// Waits end at once, as if the awaited rank had died.
-class AtOnce : public Suspension {
- public:
-  void suspend(const Wait&) override {}
-  void until_done(bool (*)(void*), void*) override {}
-};
-
-TeamOptions without_waiting() {
-  TeamOptions options;
-  options.policy = {.looks = 1, .spins = 0};
-  options.hooks.alive = [](void*, int) { return false; };
-  return options;
-}
-
 class World {
  public:
-  explicit World(const Search& search) : search_(search), teams_(search.ranks, without_waiting()), ranks_(size_t(search.ranks)) {
-    for (int r = 0; r < search.ranks; ++r) teams_.team(r).waiter.begin_beside(&at_once_);
+  explicit World(const Search& search) : search_(search), teams_(search.ranks), ranks_(size_t(search.ranks)) {
     for (Rank& rank : ranks_) enter(rank, 0);
     for (int call = 1; call <= search.before; ++call) go_to(call);
   }
@@ -181,8 +165,7 @@ class World {
   }
 
   const Search search_;
-  AtOnce at_once_;
-  TeamOfThreads teams_;
+  WithoutWaiting teams_;
   std::vector<Rank> ranks_;
 };
 
