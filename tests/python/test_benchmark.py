@@ -21,6 +21,7 @@ from stretto.benchmark.rules_file import RulesFile
 from stretto.cli import main
 from stretto.errors import StrettoError
 from stretto.launchers import Launcher, Style
+from stretto.profile_report.svg import Drawing
 
 SETUP = {
     "kind": "setup",
@@ -181,6 +182,13 @@ def test_wrong_results_are_shouted() -> None:
     found = results(json.dumps({**value, "wrong": 3}))
     assert "WRONG RESULTS" in tables.row(found.points[0])
     assert found.wrong == 1
+
+
+def test_a_lone_point_of_a_curve_is_seen() -> None:
+    drawing = Drawing(100, 50, "one point")
+    drawing.curve([(10, 20)], "stretto")
+    drawing.curve([], "mpi")
+    assert re.findall(r' d="([^"]*)"', drawing.render()) == ["M6 20L14 20"]
 
 
 def test_pictures_show_every_collective_and_escape_what_they_are_told() -> None:

@@ -57,7 +57,9 @@ class Drawing:
             self._add("path", 'd="' + "".join(f"M{_n(x)} {_n(y)}h0" for x, y in points) + '"', style, tip)
 
     def curve(self, points: Sequence[tuple[float, float]], style: str, tip: str = "") -> None:
-        """Straight lines from point to point."""
+        """Straight lines from point to point; a lone point is a dash, as it would not be seen."""
+        if len(points) == 1:
+            points = [(points[0][0] - 4, points[0][1]), (points[0][0] + 4, points[0][1])]
         if points:
             self._add("path", 'd="M' + "L".join(f"{_n(x)} {_n(y)}" for x, y in points) + '"', style, tip)
 
