@@ -14,16 +14,25 @@ namespace stretto::kernels::KERNELS_ISA {
 
 #if defined(__AVX512F__)
 using Vector = __m512i;
+inline Vector load(const char* from) {
+  return _mm512_loadu_si512(from);
+}
 inline void store_past_cache(char* to, Vector v) {
   _mm512_stream_si512(reinterpret_cast<Vector*>(to), v);
 }
 #elif defined(__AVX__)
 using Vector = __m256i;
+inline Vector load(const char* from) {
+  return _mm256_loadu_si256(reinterpret_cast<const Vector*>(from));
+}
 inline void store_past_cache(char* to, Vector v) {
   _mm256_stream_si256(reinterpret_cast<Vector*>(to), v);
 }
 #else
 using Vector = __m128i;
+inline Vector load(const char* from) {
+  return _mm_loadu_si128(reinterpret_cast<const Vector*>(from));
+}
 inline void store_past_cache(char* to, Vector v) {
   _mm_stream_si128(reinterpret_cast<Vector*>(to), v);
 }
@@ -32,9 +41,10 @@ inline void store_past_cache(char* to, Vector v) {
 constexpr size_t line = 64;
 constexpr size_t vectors = line / sizeof(Vector);
 
+// (Loaded as they are stored: of a memcpy compilers make loads of other widths, through memory, which every store then waits for.)
 inline void stream_line(char* to, const char* from) {
   Vector v[vectors];
-  __builtin_memcpy(v, from, line);
+  for (size_t i = 0; i < vectors; ++i) v[i] = load(from + i * sizeof(Vector));
   for (size_t i = 0; i < vectors; ++i) store_past_cache(to + i * sizeof(Vector), v[i]);
 }
 
