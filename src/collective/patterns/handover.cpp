@@ -189,9 +189,13 @@ Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
   return fits ? Status::good() : truncated("a message is longer than the room for it", giver);
 }
 
+bool Handover::is_copied() const {
+  return ((gives_ ? mine_ : theirs_)->how & (giver_copies | taker_copies)) != 0;
+}
+
 Status Handover::move() {
   const uint32_t how = (gives_ ? mine_ : theirs_)->how;
-  const bool copies = (how & (giver_copies | taker_copies)) != 0;
+  const bool copies = is_copied();
   if (copies && !gives_) Rounds::warm_up(team_);  // the giver may want to try what it takes otherwise
   if (copies) return noted(copy_together());
   if (how == stands_here && !gives_ && bytes() > 0) kernels::copy(own_.data, theirs_->along, bytes());

@@ -37,7 +37,8 @@ class Handover {
   Status agree();
   Status move();
 
-  // Once agreed: of what the giver gives.
+  // Once agreed: whether both copy, each as much as it has time for; and of what the giver gives.
+  bool is_copied() const;
   size_t given_bytes() const { return gives_ ? own_.bytes : their_bytes_; }
 
  private:

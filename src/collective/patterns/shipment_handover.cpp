@@ -14,8 +14,10 @@ Status ship_handover(Team& team, const Request& request, Route route) {
   const bool early = handover.has_time();
   if (early) parcels.keep_own();
   STRETTO_TRY(handover.agree());
-  if (!early) parcels.keep_own();
+  const bool meanwhile = !early && handover.is_copied();  // then the taker copies more; else it waits for the giver
+  if (meanwhile) parcels.keep_own();
   STRETTO_TRY(handover.move());
+  if (!early && !meanwhile) parcels.keep_own();
   if (!gives) parcels.expect(other, handover.given_bytes());
   return parcels.outcome();
 }
