@@ -41,7 +41,7 @@ inline void store_past_cache(char* to, Vector v) {
 constexpr size_t line = 64;
 constexpr size_t vectors = line / sizeof(Vector);
 
-// (Loaded as they are stored: of a memcpy compilers make loads of other widths, through memory, which every store then waits for.)
+// (Loaded as they are stored: of a memcpy compilers make loads of other widths, through memory, that every store waits for.)
 inline void stream_line(char* to, const char* from) {
   Vector v[vectors];
   for (size_t i = 0; i < vectors; ++i) v[i] = load(from + i * sizeof(Vector));
