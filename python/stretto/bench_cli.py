@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import itertools
 import os
 import re
 import tempfile
@@ -33,10 +32,11 @@ if TYPE_CHECKING:
 SHAPES = "balanced, ascending, descending, first-delayed, last-delayed, random, K-late (such as 2-late), half-late, node-late"
 
 Sizes = Annotated[
-    str, typer.Option("--sizes", metavar="LIST|A:B:F", help="Bytes of a block: 8,1K,1M, or from A to B by factor F.")
+    str, typer.Option("--sizes", metavar="LIST|A:B:F", help="Bytes of a block, in fours: 8,1K,1M, or from A to B by factor F.")
 ]
+_MOST_RANKS = 1 << 20
 Budget = Annotated[
-    float, typer.Option("--budget", min=1, metavar="MS", help="Time to spend on a point; three samples are taken anyway.")
+    float, typer.Option("--budget", min=1, metavar="MS", help="Time to spend on a point; some samples are taken anyway.")
 ]
 MpiLibrary = Annotated[
     Path | None, typer.Option("--mpi-library", metavar="FILE", help="The MPI library, where it is not the launcher's.")
@@ -131,7 +131,7 @@ def bench(
 def _without_program(context: typer.Context, name: str) -> list[str]:
     """The launcher's command. StrettoError: it names a program. A shell script may stand there: it may bind the ranks."""
     command = command_after_dashes(context, None, name)
-    found = programs.certain_program(command[1:])
+    found = programs.certain_program(command[1:], letters=_is_srun(command))
     if found is not None and found.name not in _SHELLS:
         raise StrettoError(
             f"no program belongs there ({found.name}): stretto {name} brings its own; end with the launcher's options"
@@ -158,6 +158,13 @@ def _check_word(option: str, value: str, pattern: str, expected: str) -> None:
 def _check_sizes(sizes: str) -> None:
     pattern = f"{_SIZE}(,{_SIZE})*|{_SIZE}:{_SIZE}:{_SIZE}"
     _check_word("--sizes", sizes, pattern, "write 8,1K,1M or FROM:TO:FACTOR, such as 8:1M:4")
+    from stretto.benchmark.explain import parse_bytes
+
+    *blocks, factor = map(parse_bytes, re.split("[,:]", sizes))
+    if ":" not in sizes:
+        blocks, factor = [*blocks, factor], 2
+    if not all(4 <= one <= 1 << 30 for one in blocks) or factor < 2:
+        raise StrettoError(f"cannot use --sizes {sizes}: blocks have 4 bytes to 1024M, the factor is at least 2")
 
 
 def _size_count(sizes: str) -> int:
@@ -166,8 +173,6 @@ def _size_count(sizes: str) -> int:
     from stretto.benchmark.explain import parse_bytes
 
     size, last, factor = (parse_bytes(word) for word in sizes.split(":"))
-    if size < 1 or factor < 2:
-        raise StrettoError(f"cannot use --sizes {sizes}: begin with 1 or more, the factor is at least 2")
     count = 0
     while size <= last:
         size, count = size * factor, count + 1
@@ -208,11 +213,18 @@ def _check_picture(picture: Path | None) -> None:
         raise StrettoError(f"{picture}: a picture is a .svg or a .html file")
 
 
+def _is_srun(command: Sequence[str]) -> bool:
+    return Path(command[0]).name == "srun"
+
+
 def ranks_of(command: Sequence[str]) -> int:
     """How many ranks a launcher's command asks for. StrettoError: it does not say."""
-    for word, value in itertools.pairwise(command):
-        if word in ("-n", "-np", "--n", "--np", "-c", "--ntasks") and value.isdigit():
-            return int(value)
+    options = "-n|--ntasks" if _is_srun(command) else "-n|-np|--n|--np|-c"
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        match = re.fullmatch(rf"(?:{options})=?([0-9]*)", word)
+        number = (match[1] or following) if match else ""
+        if re.fullmatch("[0-9]+", number):
+            return int(number)
     raise StrettoError("the launcher's command does not tell the number of ranks (-n N)")
 
 
@@ -279,6 +291,8 @@ def _finish(results: Results, printed: list[str], output: Path | None, picture: 
             write_text(picture, text)
         else:
             report.say(f"too little was measured to draw anything: {picture} is not written")
+    if results.unshown:
+        raise results.unshown
     if not plain and not results.accelerating:
         report.say(f"Stretto did not take part ({results.setup.get('why', '')}): these are the MPI library's own times")
     if results.wrong:
@@ -295,11 +309,19 @@ def tune(
     ranks: Annotated[
         int | None,
         typer.Option(
-            "-n", "--ranks", metavar="N", min=1, help="With --explain: ranks on all nodes. Default: one per CPU of a node."
+            "-n",
+            "--ranks",
+            metavar="N",
+            min=1,
+            max=_MOST_RANKS,
+            help="With --explain: ranks on all nodes. Default: one per CPU of a node.",
         ),
     ] = None,
     nodes: Annotated[
-        int, typer.Option("--nodes", metavar="N", min=1, help="With --explain: over which the ranks are spread evenly.")
+        int,
+        typer.Option(
+            "--nodes", metavar="N", min=1, max=_MOST_RANKS, help="With --explain: over which the ranks are spread evenly."
+        ),
     ] = 1,
     sizes: Sizes = "8:16M:2",
     budget: Budget = 300,
@@ -347,12 +369,14 @@ def _choice(mpi: Any, library: Path | None, arena: bool | None, mpi_library: Pat
 
 
 def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: program.Choice) -> None:
-    from stretto.benchmark import tuning
+    from stretto.benchmark import rules_file, tuning
     from stretto.benchmark.chooser import Chooser
 
     _check_names(collectives)
     _check_sizes(wanted.sizes)
     check_writable(wanted.json)
+    if wanted.output and not wanted.dry_run:
+        rules_file.check_writable(wanted.output)
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
     words = ["--collectives", ",".join(names), "--sizes", wanted.sizes, "--budget", f"{wanted.budget:g}", "--candidates"]
@@ -366,11 +390,14 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     if results.wrong:
         raise StrettoError(f"wrong results at {results.wrong} of {len(results.points)} points: no rules are written", 1)
     tuned = tuning.tune(results, chooser.built_in, wanted.arena, wanted.output, datetime.date.today())
+    if not wanted.dry_run:
+        tuning.write(tuned)
+    if results.unshown:
+        raise results.unshown
     print("\n".join(tuning.summary(results)))
     if wanted.dry_run:
         print(tuned.text)
         return
-    tuning.write(tuned)
     report.say(f"rules written to {tuned.path}" + ("" if wanted.output else "; jobs use them from now on"))
 
 

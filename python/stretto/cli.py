@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO
 
 import typer
 
@@ -68,10 +69,20 @@ def _explain_root(result: session.Result) -> None:
 
 
 def _report(result: session.Result, summary: Path | None) -> None:
+    """What cannot be written is one line where that can be read: the job's exit code stays."""
     outcome = result.outcome
-    _explain_root(result)
-    report.print_summary(result.summary, outcome.wall_seconds, outcome.exit_code, result.plan.accelerate, sys.stderr)
-    write_json(summary, result.as_json())
+    failed = ""
+    try:
+        write_json(summary, result.as_json())
+    except StrettoError as error:
+        failed = str(error)
+    try:
+        if failed:
+            report.say(failed)
+        _explain_root(result)
+        report.print_summary(result.summary, outcome.wall_seconds, outcome.exit_code, result.plan.accelerate, sys.stderr)
+    except OSError:
+        _drop_output(sys.stderr)
 
 
 @app.command(cls=WithLauncher)
@@ -216,17 +227,25 @@ def _open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
-def _drop_output() -> None:
+def _spell_out() -> None:
+    """What a stream's encoding has no letter for is written as \\xe4."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_output(stream: TextIO) -> None:
     """What is not written yet has nowhere to go: no second error when Python ends."""
     with contextlib.suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
+        os.dup2(null, stream.fileno())
         os.close(null)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; what stands after the first -- is the user's, untouched. Every failure is one line."""
     _open_closed_streams()
+    _spell_out()
     words = list(sys.argv[1:] if arguments is None else arguments)
     dashes = words.index("--") if "--" in words else len(words)
     own, command = words[:dashes], words[dashes + 1 :]
@@ -241,11 +260,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except (KeyboardInterrupt, typer.Abort):
         return 128 + signal.SIGINT
-    except OSError as error:  # standard output is on a full disk, or is a pipe that nobody reads any more
-        _drop_output()
+    except OSError as error:  # standard output is on a full disk, or is a pipe that nobody reads any more; or a name was wrong
+        _drop_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             report.say(f"{error.filename or 'standard output'}: {error.strerror or error}")
-        return 1
+        return 2 if error.filename else 1
     except Exception as error:
         # A wrong option or value: typer's own exceptions, which have no common public base class.
         explain = getattr(error, "format_message", None)

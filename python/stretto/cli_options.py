@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -82,13 +83,16 @@ def check_writable(path: Path | None) -> None:
     """Before a long run rather than after it."""
     if path is None:
         return
-    existed = path.exists()
+    place = Path(os.path.realpath(path))  # a link stays, also one to what is still to be
     try:
-        path.open("a").close()
+        if place.is_fifo():  # its reader would take this for all of it
+            return
+        existed = place.exists()
+        place.open("a").close()
     except OSError as error:
         raise StrettoError(f"cannot write {path}: {error.strerror}") from None
     if not existed:
-        path.unlink()
+        place.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -53,6 +53,8 @@ SCHEMA: dict[str, Any] = {
 def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None, progress: Progress | None = None) -> int:
     """One file where `target` ends in .parquet and is no folder, else one per rank, library and million events in the folder
     `target`; the rows written. StrettoError: nothing to write, or nowhere."""
+    if any("\udc80" <= letter <= "\udcff" for letter in str(target)):
+        raise StrettoError(f"cannot write {target}: its name is not UTF-8")
     job = job_with_events(folder)
     for process in job.processes:
         _window(process, iterations)

@@ -70,6 +70,11 @@ def profile(
         return
     theirs = output is not None and output.exists()
     folder = profiling.make_folder(output)
+    try:
+        plan.rewritten(folder)  # a name that the launcher cannot be given
+    except StrettoError:
+        profiling.drop_empty(folder, keep_folder=theirs)
+        raise
     outcome = profiling.execute(plan, options, folder)
     _end_of_run(folder, outcome.end_ns, outcome.exit_code)
     profiling.drop_empty(folder, keep_folder=theirs)

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from stretto import elf
@@ -20,25 +20,32 @@ _FLAGS = frozenset(
     --label -u --unbuffered --exclusive --overlap --overcommit -O -s --pty --multi-prog -k --no-kill -K --kill-on-bad-exit
     -E --preserve-env -X --disable-status -Q --contiguous --spread-job --use-min-nodes""".split()
 )
-# Those that take two.
-_PAIRS = frozenset(["--mca", "-mca", "--omca", "--gmca", "-gmca", "--prtemca", "--pmixmca", "-genv", "-env"])
+# Those that take two; of Hydra's, NAME=VALUE is one.
+_PAIRS = frozenset(["--mca", "-mca", "--omca", "--gmca", "-gmca", "--prtemca", "--pmixmca", "-genv", "--genv", "-env", "--env"])
 _WRAPPERS = frozenset(["env", "time", "numactl", "taskset", "nice", "ionice", "stdbuf", "setarch", "nohup", "strace", "ltrace"])
 _SECONDS = 30.0
 
 
-def find_program(words: Sequence[str]) -> Path | None:
+def find_program(words: Sequence[str], letters: bool = False) -> Path | None:
     """The first program of a launcher's arguments, wrappers such as numactl or env skipped; None where it cannot be told.
 
-    Of srun's --multi-prog, the first one in its file.
+    Of srun's --multi-prog, the first one in its file. `letters`: behind one dash stand a letter and its value, or more letters,
+    as srun has it; else a name.
     """
     if "--multi-prog" in words:
-        return _search(_first_of_several(words), skip_values=False)
-    return _search(words, skip_values=True) or _search(words, skip_values=False)
+        words = _first_of_several(words)
+        return _search(words, range(len(words)))
+    return _search(words, _no_options(words, letters)) or _search(words, range(len(words)))
 
 
-def certain_program(words: Sequence[str]) -> Path | None:
+def certain_program(words: Sequence[str], letters: bool = False) -> Path | None:
     """The same, but None too where it may be an option's value; of a script the interpreter."""
-    return _search(words, skip_values=True)
+    return _search(words, _no_options(words, letters))
+
+
+def options_end(words: Sequence[str], letters: bool = False) -> int:
+    """How many words of a launcher's arguments are its own: what follows are a program and its arguments."""
+    return next((i for i in _no_options(words, letters) if _may_be_program(words[i])), len(words))
 
 
 def _first_of_several(words: Sequence[str]) -> list[str]:
@@ -52,14 +59,30 @@ def _first_of_several(words: Sequence[str]) -> list[str]:
         return []
 
 
-def _search(words: Sequence[str], skip_values: bool) -> Path | None:
-    before = previous = ""
-    for word in words:
-        value = skip_values and previous.startswith("-") and "=" not in previous and previous not in _FLAGS
-        value |= skip_values and before in _PAIRS
-        before, previous = previous, word
-        if value or word.startswith("-") or "=" in word or word.isdigit():
-            continue
+def _no_options(words: Sequence[str], letters: bool) -> Iterator[int]:
+    """Where words stand that are neither options nor, so far as that is known, their values."""
+    position = 0
+    while position < len(words):
+        if words[position].startswith("-"):
+            position += 1 + _values(words[position], words[position + 1 :], letters)
+        else:
+            yield position
+            position += 1
+
+
+def _values(option: str, following: Sequence[str], letters: bool) -> int:
+    if option in _PAIRS:
+        return 1 if option.endswith("env") and "=" in "".join(following[:1]) else 2
+    with_value = "=" in option or (letters and re.match("-[^-].", option)) or re.fullmatch(r"-[A-Za-z]\d+", option)
+    return 0 if option in _FLAGS or with_value or "".join(following[:1]).startswith("-") else 1
+
+
+def _may_be_program(word: str) -> bool:
+    return not (word.startswith("-") or "=" in word or word.isdecimal())
+
+
+def _search(words: Sequence[str], positions: Iterable[int]) -> Path | None:
+    for word in (words[position] for position in positions if _may_be_program(words[position])):
         path = shutil.which(word)
         if path is not None and Path(word).name not in _WRAPPERS:
             return _interpreter(Path(path))

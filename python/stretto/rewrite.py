@@ -6,10 +6,12 @@ where they stood, Stretto's comes last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from stretto.errors import StrettoError
 from stretto.launchers import Style
+from stretto.programs import options_end
 
 PRELOAD = "LD_PRELOAD"
 
@@ -33,27 +35,42 @@ def rewrite(
             raise StrettoError(f"{path}: LD_PRELOAD cannot hold a path with a space or a colon; install Stretto elsewhere")
     library = ":".join(paths)
     launcher, *arguments = command
-    contexts = _split(arguments) if style is not Style.HYDRA else [list(arguments)]
-    rewritten = [_CONTEXT[style](context, library, others, env) for context in contexts]
-    words = [launcher]
-    for number, context in enumerate(rewritten):
-        words += [":", *context] if number else context
+    return [launcher, *_REWRITE[style](_split(arguments, style), library, others, env)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """Of an MPMD line one of the parts between lone colons. Only the launcher's own options are looked at."""
+
+    options: list[str]
+    program: list[str]  # and its arguments
+
+
+def _split(arguments: Sequence[str], style: Style) -> list[_Context]:
+    parts: list[list[str]] = [[]]
+    for word in arguments:
+        if word == ":":
+            parts.append([])
+        else:
+            parts[-1].append(word)
+    ends = [options_end(part, letters=style is Style.SLURM) for part in parts]
+    return [_Context(part[:end], part[end:]) for part, end in zip(parts, ends, strict=True)]
+
+
+def _join(parts: Iterable[list[str]]) -> list[str]:
+    words: list[str] = []
+    for number, part in enumerate(parts):
+        words += [":", *part] if number else part
     return words
 
 
-def _split(arguments: Sequence[str]) -> list[list[str]]:
-    """The contexts of an MPMD line, which stand between lone colons."""
-    contexts: list[list[str]] = [[]]
-    for word in arguments:
-        if word == ":":
-            contexts.append([])
-        else:
-            contexts[-1].append(word)
-    return contexts
+def _openmpi(contexts: Sequence[_Context], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+    return _join(_openmpi_context(context, library, others, env) for context in contexts)
 
 
-def _openmpi(words: list[str], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+def _openmpi_context(context: _Context, library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
     inherited = env.get(PRELOAD, "")
+    words = context.options
     kept: list[str] = []
     users = ""
     position = 0
@@ -67,28 +84,32 @@ def _openmpi(words: list[str], library: str, others: Mapping[str, str], env: Map
         position += 1
     preload = merge(users or inherited, library)
     added = [word for name, value in {PRELOAD: preload, **others}.items() for word in ("-x", f"{name}={value}")]
-    return added + kept
+    return [*added, *kept, *context.program]
 
 
-def _hydra(words: list[str], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+def _hydra(contexts: Sequence[_Context], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
     """-genv holds for all contexts; a context's own -env wins over it and so must hold Stretto's library as well."""
-    kept: list[str] = []
     users = env.get(PRELOAD, "")
-    position = 0
-    while position < len(words):
-        word = words[position]
-        name, value, length = _hydra_assignment(words, position)
-        if name != PRELOAD:
-            kept.append(word)
-            position += 1
-            continue
-        if word.lstrip("-") == "genv":
-            users = value
-        else:
-            kept += [word, PRELOAD, merge(value, library)]
-        position += length
+    parts: list[list[str]] = []
+    for context in contexts:
+        words = context.options
+        kept: list[str] = []
+        position = 0
+        while position < len(words):
+            word = words[position]
+            name, value, length = _hydra_assignment(words, position)
+            if name != PRELOAD:
+                kept.append(word)
+                position += 1
+                continue
+            if word.lstrip("-") == "genv":
+                users = value
+            else:
+                kept += [word, PRELOAD, merge(value, library)]
+            position += length
+        parts.append([*kept, *context.program])
     added = [word for name, value in {PRELOAD: merge(users, library), **others}.items() for word in ("-genv", name, value)]
-    return added + kept
+    return [*added, *_join(parts)]
 
 
 def _hydra_assignment(words: Sequence[str], position: int) -> tuple[str, str, int]:
@@ -102,8 +123,13 @@ def _hydra_assignment(words: Sequence[str], position: int) -> tuple[str, str, in
     return following[0], following[1] if len(following) == 2 else "", 3
 
 
-def _slurm(words: list[str], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+def _slurm(contexts: Sequence[_Context], library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
+    return _join(_slurm_context(context, library, others, env) for context in contexts)
+
+
+def _slurm_context(context: _Context, library: str, others: Mapping[str, str], env: Mapping[str, str]) -> list[str]:
     exported = env.get("SLURM_EXPORT_ENV", "ALL")
+    words = context.options
     kept: list[str] = []
     position = 0
     while position < len(words):
@@ -116,7 +142,7 @@ def _slurm(words: list[str], library: str, others: Mapping[str, str], env: Mappi
         else:
             kept.append(word)
         position += 1
-    return [f"--export={_slurm_export(exported, library, others, env)}", *kept]
+    return [f"--export={_slurm_export(exported, library, others, env)}", *kept, *context.program]
 
 
 def _slurm_export(exported: str, library: str, others: Mapping[str, str], env: Mapping[str, str]) -> str:
@@ -128,8 +154,8 @@ def _slurm_export(exported: str, library: str, others: Mapping[str, str], env: M
     added = [f"{name}={value}" for name, value in {PRELOAD: merge(*preloads, library), **others}.items()]
     unusable = next((item for item in added if "," in item), None)
     if unusable:
-        raise StrettoError(f"{unusable}: srun's --export cannot hold a comma; install Stretto or set TMPDIR elsewhere")
+        raise StrettoError(f"{unusable}: srun's --export cannot hold a comma; work, install Stretto or set TMPDIR elsewhere")
     return ",".join(items + added)
 
 
-_CONTEXT = {Style.OPENMPI: _openmpi, Style.HYDRA: _hydra, Style.SLURM: _slurm}
+_REWRITE = {Style.OPENMPI: _openmpi, Style.HYDRA: _hydra, Style.SLURM: _slurm}

@@ -7,6 +7,7 @@ them. What other users run cannot be read and is not found.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +44,7 @@ def find(name: str) -> Path:
     if "/" in name:
         raise StrettoError(f"{name}: no such folder")
     running = jobs()
-    matching = _by_pid(int(name), running) if name.isdigit() and len(name) < 10 else []
+    matching = _by_pid(int(name), running) if re.fullmatch("[0-9]{1,9}", name) else []
     if not matching and len(name) >= _LEAST_LETTERS:
         matching = [one for one in running if one.job_id.startswith(name)]
     folders = {one.folder for one in matching}

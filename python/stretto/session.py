@@ -101,7 +101,7 @@ def plan(
     if not command:
         raise StrettoError("nothing to run: write stretto run -- mpirun -n 4 PROGRAM")
     launcher = identify(command[0])
-    program = programs.find_program(command[1:])
+    program = programs.find_program(command[1:], letters=launcher.style is Style.SLURM)
     chosen, warning = (abi, "") if abi else _choose_abi(launcher, program)
     if library is not None and not library.is_file():
         raise StrettoError(f"preload library {library} is missing")

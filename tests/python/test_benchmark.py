@@ -338,6 +338,19 @@ def test_later_measurements_replace_their_own_block_alone(tmp_path: Path) -> Non
     assert "allreduce ranks=4 crowded=yes arena=yes  mpi" in arena.text
 
 
+def test_later_measurements_over_nodes_replace_the_earlier(tmp_path: Path) -> None:
+    path = tmp_path / "r"
+    one_node = tuning.tune(results(line("bcast", 8, pmpi=9.0, flat=1.0)), BUILT_IN, False, path, datetime.date(2026, 1, 1))
+    tuning.write(one_node)
+    for algorithm in ("leader", "rsa"):
+        found = results(line("allreduce", 8, pmpi=9.0, **{algorithm: 1.0}))
+        found.setup = {**found.setup, "nodes": 2}
+        tuning.write(tuning.tune(found, BUILT_IN, False, path, datetime.date(2026, 1, 2)))
+    text = path.read_text()
+    assert "\nallreduce nodes=2 ranks=4  rsa\n" in text and "leader" not in text
+    assert "\nbcast ranks=4 crowded=yes arena=no  flat\n" in text
+
+
 def test_measurements_of_another_build_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "r"
     old = RulesFile("tuned build=00 machine=02 mpi=03", "x", BUILT_IN)
@@ -365,6 +378,22 @@ def test_what_cannot_be_written_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StrettoError, match="cannot write"):
         rules_file.write(tmp_path / "file" / "below", "x")
+    with pytest.raises(StrettoError, match="cannot write"):
+        rules_file.check_writable(tmp_path / "file" / "below")
+    rules_file.check_writable(tmp_path / "new" / "rules")
+    assert not list((tmp_path / "new").iterdir())
+
+
+def test_what_cannot_be_shown_is_kept(tmp_path: Path) -> None:
+    def show(*_: object) -> None:
+        raise BrokenPipeError
+
+    lines = tmp_path / "lines"
+    lines.write_text("".join(f"{one}\n" for one in (json.dumps(SETUP), line("bcast", 8, pmpi=1.0), line("bcast", 16, pmpi=1.0))))
+    found = Results()
+    with program._Follower(lines, found, show):
+        pass
+    assert len(found.points) == 2 and isinstance(found.unshown, BrokenPipeError)
 
 
 @pytest.mark.parametrize(
@@ -478,8 +507,14 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
     assert refused and "is refused: measured with another build" in lines[-1]
     assert not explain.explain(Asked(), question, {"STRETTO_RULES": str(Asked.tuned_path)}, 4)[1]
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(StrettoError, match="pipe: not a regular file"):
-        explain.explain(Asked(), question, {"STRETTO_RULES": str(tmp_path / "pipe")}, 4)
+    lines, refused = explain.explain(Asked(), question, {"STRETTO_RULES": str(tmp_path / "pipe")}, 4)
+    assert refused and "pipe: not a regular file" in lines[-1]
+
+
+@pytest.mark.parametrize("sizes", ["3", "8,2048M", "0:8:2", "8:64:1"])
+def test_sizes_that_no_rank_would_take(sizes: str) -> None:
+    with pytest.raises(StrettoError, match="blocks have 4 bytes"):
+        bench_cli._check_sizes(sizes)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +564,18 @@ def test_results_of_ranks_elsewhere_lie_in_the_working_directory(tmp_path: Path,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("command", "ranks"), [("mpirun -n 4", 4), ("mpiexec -np 16 --x", 16), ("srun --ntasks 3", 3)])
+@pytest.mark.parametrize(
+    ("command", "ranks"),
+    [
+        ("mpirun -n 4", 4),
+        ("mpiexec -np 16 --x", 16),
+        ("mpirun -c 3", 3),
+        ("mpirun --np=5", 5),
+        ("srun --ntasks 3", 3),
+        ("/opt/srun -c 2 -n4", 4),
+        ("srun --ntasks=2", 2),
+    ],
+)
 def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
     assert bench_cli.ranks_of(command.split()) == ranks
     with pytest.raises(StrettoError):

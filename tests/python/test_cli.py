@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,35 @@ def test_missing_library_and_unwritable_summary(
     out, err = capfd.readouterr()
     assert "cannot write" in err
     assert out == "", "found out before the program runs"
+
+
+def test_a_summary_that_cannot_be_written_leaves_the_exit_code(
+    launcher: Path, library: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words(launcher, library, "--summary", "/dev/full"), "7"]) == 7
+    err = capfd.readouterr().err
+    assert "cannot write /dev/full" in err and "Allreduce" in err
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    assert main([*words(launcher, library, "--summary", str(tmp_path / "link")), "7"]) == 7
+    assert (tmp_path / "link").is_symlink() and json.loads((tmp_path / "target").read_text())["exit_code"] == 7
+    with Path("/dev/full").open("wb") as full:
+        line = [sys.executable, "-m", "stretto", *words(launcher, library, "--summary", str(tmp_path / "s")), "7"]
+        assert subprocess.run(line, stderr=full, env={"PYTHONPATH": str(ROOT / "python")}, timeout=60).returncode == 7
+    assert json.loads((tmp_path / "s").read_text())["exit_code"] == 7
+
+
+def test_a_pipe_for_the_summary_gets_it_whole(launcher: Path, library: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", str(tmp_path / "pipe")], stdout=subprocess.PIPE) as reader:
+        assert main([*words(launcher, library, "--summary", str(tmp_path / "pipe")), "0"]) == 0
+        assert json.loads(reader.communicate(timeout=60)[0])["exit_code"] == 0
+
+
+def test_letters_that_the_terminal_lacks_are_spelled_out(launcher: Path, library: Path) -> None:
+    line = [sys.executable, "-m", "stretto", *words(launcher, library, "--dry-run"), "ä"]
+    env = {"PYTHONPATH": str(ROOT / "python"), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    done = subprocess.run(line, env=env, capture_output=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.endswith(b" '\\xe4'\n") and done.stderr == b""
 
 
 def test_dry_run_prints_and_runs_nothing(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:

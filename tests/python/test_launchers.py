@@ -93,6 +93,10 @@ def test_the_program_behind_options_and_wrappers(tmp_path: Path, monkeypatch: py
     assert programs.find_program("-n 2 absent".split()) is None
     assert programs.find_program("--mca node app -n 2 numactl app".split()) == app
     assert programs.certain_program("-n 2 --mca leave_pinned node -genv PIN app".split()) is None
+    assert programs.certain_program("-n4 app node".split()) == app
+    assert programs.certain_program("-genv PIN=1 app node".split()) == app
+    assert programs.certain_program("-wnode app".split()) is None
+    assert programs.certain_program("-wnode app".split(), letters=True) == app
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,19 @@ def told(out: str) -> dict[str, str]:
     return dict(line.split("=", 1) for line in out.splitlines() if re.match(r"[A-Z_]+=", line))
 
 
+def test_nothing_stays_of_a_job_that_cannot_be_started(
+    tmp_path: Path, library: Path, place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    srun = tmp_path / "srun"
+    srun.write_text("#!/bin/sh\n")
+    srun.chmod(0o755)
+    (place / "a,b").mkdir()
+    monkeypatch.chdir(place / "a,b")
+    assert main(["profile", "--library", str(library), "--mpi", "ompi", "--", str(srun), "true"]) == 2
+    assert "comma" in capfd.readouterr().err
+    assert not list((place / "a,b").iterdir())
+
+
 @pytest.mark.parametrize("code", [0, 5])
 def test_a_run(code: int, launcher: Path, library: Path, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main([*words(launcher, library, "--trace", "--limit", "64"), str(code)]) == code

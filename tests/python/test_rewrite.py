@@ -68,6 +68,25 @@ def test_srun_and_the_environment() -> None:
     assert line(Style.SLURM, "srun a : b") == f"srun --export=ALL,LD_PRELOAD={LIB} a : --export=ALL,LD_PRELOAD={LIB} b"
 
 
+@pytest.mark.parametrize(
+    ("style", "text", "rest"),
+    [
+        (Style.SLURM, "srun -n 2 a --export results.csv", "-n 2 a --export results.csv"),
+        (
+            Style.SLURM,
+            "srun -n2 -wnode1 a --export=x : -n 1 b",
+            f"-n2 -wnode1 a --export=x : --export=ALL,LD_PRELOAD={LIB} -n 1 b",
+        ),
+        (Style.OPENMPI, "mpirun --mca x y -n 2 a -x LD_PRELOAD", "--mca x y -n 2 a -x LD_PRELOAD"),
+        (Style.OPENMPI, "mpirun --oversubscribe env A=1 a -x LD_PRELOAD=b", "--oversubscribe env A=1 a -x LD_PRELOAD=b"),
+        (Style.HYDRA, "mpiexec -genv A=1 a -env LD_PRELOAD b", "-genv A=1 a -env LD_PRELOAD b"),
+        (Style.HYDRA, "mpiexec -n 1 a -genv LD_PRELOAD b : -n 1 b", "-n 1 a -genv LD_PRELOAD b : -n 1 b"),
+    ],
+)
+def test_what_the_program_is_given_is_left_alone(style: Style, text: str, rest: str) -> None:
+    assert line(style, text).endswith(f"LD_PRELOAD{' ' if style is Style.HYDRA else '='}{LIB} {rest}")
+
+
 def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(StrettoError, match="comma"):
         line(Style.SLURM, "srun a", {"STRETTO_RECORD_DIR": "/tmp/a,b"})

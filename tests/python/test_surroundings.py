@@ -75,6 +75,12 @@ def test_names_cannot_break_the_line(words: list[str], capsys: pytest.CaptureFix
     assert "\x1b" not in err
 
 
+@pytest.mark.parametrize("words", [["report", "a" * 300], ["dump", "²"], ["run", "--library", "a" * 300, "--", "mpirun"]])
+def test_names_of_nothing(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) in (2, 127)
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def what_no_trace_is(folder: Path) -> None:
     (folder / "rank-7.trace").mkdir()
     os.mkfifo(folder / "rank-8.trace")

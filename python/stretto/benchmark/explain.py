@@ -75,12 +75,12 @@ def _read(path: Path) -> str:
 
 def _by_file(chooser: Chooser, question: Question, path: Path, about: str) -> tuple[list[str], bool]:
     """The answer, and whether the file is refused. `about`: the MPI it was measured with; empty: any."""
-    text = _read(path)
     under = about or "any MPI"
-    refused = why_refused(header_of(text), chooser.header)
-    if refused:
-        return [f"  under {under}: {path} is refused: {refused}"], True
     try:
+        text = _read(path)
+        refused = why_refused(header_of(text), chooser.header)
+        if refused:
+            return [f"  under {under}: {path} is refused: {refused}"], True
         if not about:
             return _by_library(chooser, question, text, str(path), under), False
         library = next((name for name, words in LIBRARIES.items() if about.startswith(words)), "other")

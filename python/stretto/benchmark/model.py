@@ -54,6 +54,7 @@ class Results:
     points: list[Point] = field(default_factory=list)
     raw: list[dict[str, Any]] = field(default_factory=list)
     skipped: list[dict[str, Any]] = field(default_factory=list)
+    unshown: OSError | None = None  # why they could not be shown to their end
 
     def take(self, line: str) -> Point | None:
         """Adds a line of the program's; the point, where it is one."""

@@ -130,7 +130,8 @@ def _execute(launcher: Launcher, whole: list[str], choice: Choice, follower: _Fo
 
 
 class _Follower:
-    """Reads the program's lines as they come. What goes wrong in it is raised when it ends."""
+    """Reads the program's lines as they come. What goes wrong in it is raised when it ends; what cannot be shown is kept all the
+    same."""
 
     def __init__(self, path: Path, results: Results, show: Callable[[Results, Point | None], None]) -> None:
         self._path, self._results, self._show = path, results, show
@@ -167,4 +168,9 @@ class _Follower:
         complete = text.rfind(b"\n") + 1
         self._read += complete
         for line in text[:complete].decode("utf-8", "replace").splitlines():
-            self._show(self._results, self._results.take(line))
+            point = self._results.take(line)
+            if self._results.unshown is None:
+                try:
+                    self._show(self._results, point)
+                except OSError as error:
+                    self._results.unshown = error

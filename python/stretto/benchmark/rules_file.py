@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stretto.errors import StrettoError
 
-_BLOCK = re.compile(r"# measured (?P<key>\S+ ranks=\d+ crowded=(?:yes|no) arena=(?:yes|no)) on (?P<day>\S+)$")
+_BLOCK = re.compile(r"# measured (?P<key>\S+(?: \w+=\S+)+) on (?P<day>\S+)$")
 MOST_BYTES = 1 << 20  # as the library reads
 _ABOUT = "# for "
 _REST = "# everything else: the built-in rules"
@@ -68,13 +68,25 @@ def about_of(text: str) -> str:
     return next((line.removeprefix(_ABOUT) for line in text.splitlines() if line.startswith(_ABOUT)), "")
 
 
-def write(path: Path, text: str) -> None:
-    """At once, so that a job that starts meanwhile reads the old file or the new one. StrettoError where it cannot be written."""
+def _beside(path: Path) -> tuple[int, str]:
+    """A new file in its folder, which is made: (descriptor, name)."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=".rules-", dir=path.parent)
+        return tempfile.mkstemp(prefix=".rules-", dir=path.parent)
     except OSError as error:
         raise StrettoError(f"cannot write {path}: {error.strerror}") from None
+
+
+def check_writable(path: Path) -> None:
+    """Before a long run rather than after it."""
+    descriptor, name = _beside(path)
+    os.close(descriptor)
+    Path(name).unlink()
+
+
+def write(path: Path, text: str) -> None:
+    """At once, so that a job that starts meanwhile reads the old file or the new one. StrettoError where it cannot be written."""
+    descriptor, name = _beside(path)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
