@@ -162,9 +162,16 @@ class Team {
   }
   // Numbers are compared as far as half of all there are: who long had nothing to tell or to look at does both now and then.
   void tell_of_rounds() {
-    waiter.announce(mine().filled, rounds);
-    waiter.announce(mine().reduced, rounds);
+    for (Signal RankBoard::* line : {&RankBoard::filled, &RankBoard::reduced, &RankBoard::partial, &RankBoard::spread})
+      waiter.announce(mine().*line, rounds);
+    for (uint64_t* of : {&rounds_stayed, &rounds_swapped}) *of = no_older(*of);
+    for (uint64_t& round : epoch_rounds) round = round == 0 ? 0 : no_older(round);
     for (int r = 0; r < size; ++r) known_drained_[r] = board(r).drained.value.load(std::memory_order_acquire);
+  }
+  // What all have drained since, brought near enough to be compared.
+  uint64_t no_older(uint64_t round) const {
+    constexpr uint64_t near = uint64_t(1) << 61;
+    return rounds - round > near ? rounds - near : round;
   }
   void assume_reached(int r, uint64_t number) {
     known_done_[r] = known_drained_[r] = number;

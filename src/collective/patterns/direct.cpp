@@ -83,6 +83,7 @@ class DirectReduction {
   }
 
   bool reduce_block(const Range& range) {
+    if (pushes_ && !find_places(range)) return false;  // before a result overwrites an input
     const void** inputs = team_.pointers();
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
@@ -94,20 +95,28 @@ class DirectReduction {
     bool apart = by_user || (pushes_ && (!consumer_ || store == kernels::Store::stream));
     char* out = apart ? block(team_.size) : result() + (at(range) - at(own_));
     combine(request_, inputs, team_.size, out, range.size());
-    if (pushes_) return push(range, out, store);
-    if (apart) kernels::copy(result() + (at(range) - at(own_)), out, bytes(range));
+    if (pushes_)
+      push(range, out, store);
+    else if (apart)
+      kernels::copy(result() + (at(range) - at(own_)), out, bytes(range));
     return true;
   }
 
   // A finished block, to all that consume it. It stays in the nearest cache meanwhile.
-  bool push(const Range& range, const char* block, kernels::Store store) {
+  void push(const Range& range, const char* block, kernels::Store store) {
     for (int k = 0; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
+      if (consumes(consumers_, request_, r) && places_[r] != block) kernels::copy(places_[r], block, bytes(range), store);
+    }
+  }
+
+  bool find_places(const Range& range) {
+    for (int r = 0; r < team_.size; ++r) {
       if (!consumes(consumers_, request_, r)) continue;
-      void* there = r == team_.rank ? static_cast<char*>(request_.output) + at(range)
+      void* place = r == team_.rank ? static_cast<char*>(request_.output) + at(range)
                                     : team_.direct->place_at(r, facts_[r].result, at(range), bytes(range));
-      if (there == nullptr) return false;
-      if (there != block) kernels::copy(there, block, bytes(range), store);
+      places_[r] = static_cast<char*>(place);
+      if (places_[r] == nullptr) return false;
     }
     return true;
   }
@@ -160,6 +169,7 @@ class DirectReduction {
   char* scratch_ = nullptr;
   bool pushes_ = false;
   PerRank<DirectFacts> facts_;
+  char* places_[max_team];  // of a block, with those who consume it
   uint64_t done_[max_team];
 };
 

@@ -11,7 +11,11 @@ Status Epoch::begin(Team& team, const Request& request, uint32_t slices, uint64_
   slices_ = slices;
   number_ = ++team.epochs;
   const uint32_t place = uint32_t(number_ % epoch_ring);
-  if (team.epoch_rounds[place] != 0) STRETTO_TRY(team.all_drained(team.epoch_rounds[place]));
+  // The epoch that had this place has been left by all: by its own round, or else, since all had come to it, by that of the next.
+  // (Where that has none either, all have come to the next.)
+  const uint64_t own_round = team.epoch_rounds[place], next_round = team.epoch_rounds[(place + 1) % epoch_ring];
+  const uint64_t left = own_round != 0 ? own_round : next_round;
+  if (left != 0) STRETTO_TRY(team.all_drained(left));
   team.epoch_rounds[place] = round;
   board_ = &team.presence->epochs[place];
   arrivals_ = team.presence->arrivals(place, team.size);

@@ -185,6 +185,7 @@ Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
   STRETTO_TRY(handover.begin());
   STRETTO_TRY(handover.agree());
   STRETTO_TRY(handover.move());
+  STRETTO_TRY(handover.note_time());
   const bool fits = own.data == nullptr || handover.given_bytes() <= own.bytes;
   return fits ? Status::good() : truncated("a message is longer than the room for it", giver);
 }
@@ -197,20 +198,20 @@ Status Handover::move() {
   const uint32_t how = (gives_ ? mine_ : theirs_)->how;
   const bool copies = is_copied();
   if (copies && !gives_) Rounds::warm_up(team_);  // the giver may want to try what it takes otherwise
-  if (copies) return noted(copy_together());
+  if (copies) return copy_together();
   if (how == stands_here && !gives_ && bytes() > 0) kernels::copy(own_.data, theirs_->along, bytes());
   const Status staged = how == stands_here ? Status::good() : stage();
   exchange_.finish();
   if (posted_ > 0) exchange_.fetch_next(posted_);
-  return noted(staged);
+  return staged;
 }
 
 // What is staged has not been moved before the taker has it.
-Status Handover::noted(Status done) {
-  if (began_ == 0 || !done.ok()) return done;
+Status Handover::note_time() {
+  if (began_ == 0) return Status::good();
   if (choice_.way == staging) STRETTO_TRY(team_.all_drained(team_.rounds));
   team_.handovers.note(own_.bytes, choice_.way, ticks() - began_);
-  return done;
+  return Status::good();
 }
 
 Status Handover::copy_together() {

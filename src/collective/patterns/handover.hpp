@@ -36,6 +36,8 @@ class Handover {
   // Then: how it is done, as both see it; and does it. Room that is too short for the piece may be left as it is.
   Status agree();
   Status move();
+  // At last, once this rank has done all it had to: notes how long it took, where that was asked for.
+  Status note_time();
 
   // Once agreed: whether both copy, each as much as it has time for; and of what the giver gives.
   bool is_copied() const;
@@ -56,7 +58,6 @@ class Handover {
   size_t bytes() const { return std::min(own_.bytes, their_bytes_); }
   Status copy_together();
   Status stage();
-  Status noted(Status done);
   bool copy_shares();
   bool copy(size_t at, size_t bytes);
 

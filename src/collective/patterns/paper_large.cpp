@@ -104,6 +104,7 @@ class PaperLarge {
 }  // namespace
 
 Status paper_large_reduce(Team& team, const Request& request, Consumers consumers) {
+  team.unmapped = nullptr;  // is no way for the Bcast at the end
   if (request.op == kernels::Op::user) return slice_reduce(team, request, consumers);
   return PaperLarge(team, request, consumers).run();
 }

@@ -18,6 +18,7 @@ Status ship_handover(Team& team, const Request& request, Route route) {
   if (meanwhile) parcels.keep_own();
   STRETTO_TRY(handover.move());
   if (!early && !meanwhile) parcels.keep_own();
+  STRETTO_TRY(handover.note_time());
   if (!gives) parcels.expect(other, handover.given_bytes());
   return parcels.outcome();
 }

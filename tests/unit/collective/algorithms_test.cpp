@@ -10,6 +10,7 @@
 
 #include "reference.hpp"
 #include "team_of_threads.hpp"
+#include "wrapped_transport.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -194,6 +195,17 @@ void EveryAlgorithm::sum_rounded(const std::vector<int32_t>& domains, bool by_do
     }
 }
 
+TEST_P(EveryAlgorithm, GoesOnBeyondHalfOf64Bits) {
+  constexpr int ranks = 3;
+  TeamOptions options;
+  options.domains = {0, 0, 1};
+  TeamOfThreads threads(ranks, options);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < 8; ++i) run_case(threads, random_case(ranks));
+    threads.pass_many_rounds();
+  }
+}
+
 TEST_P(EveryAlgorithm, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
@@ -245,6 +257,37 @@ TEST_P(EveryAlgorithm, DescendsWhenReadsAreRefused) {
       for (int i = 0; i < 6; ++i) run_case(threads, random_case(ranks));
     }
   }
+}
+
+// Where peers' memory can be stored to, until it is refused.
+class CutPlaces final : public Wrapped {
+ public:
+  explicit CutPlaces(int served) : CutPlaces(transport::make_local().release(), served) {}
+
+  void* place_at(int peer, transport::Window window, size_t at, size_t n) override {
+    return served_-- > 0 ? places_.place_at(peer, window, at, n) : nullptr;
+  }
+
+ private:
+  CutPlaces(Transport* inner, int served) : Wrapped(std::unique_ptr<Transport>(inner)), places_(*inner), served_(served) {}
+
+  Transport& places_;
+  int served_;
+};
+
+TEST_P(EveryAlgorithm, DescendsWhenStoresAreRefused) {
+  constexpr int ranks = 4;
+  for (int served = 0; served < 6; ++served) {
+    TeamOfThreads threads(ranks);
+    for (int i = 0; i < in_time(12); ++i) {
+      for (int r = 0; r < ranks; ++r) threads.team(r).direct = std::make_unique<CutPlaces>(served + r);
+      run_case(threads, random_case(ranks));
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, IsRightWhereNothingIsMapped) {
+  expect_right_where_unmapped(row().kind, [&](TeamOfThreads& threads) { run_case(threads, random_case(threads.size())); });
 }
 
 TEST_P(EveryAlgorithm, LeavesWhatIsNotMapped) {

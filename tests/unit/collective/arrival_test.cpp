@@ -11,6 +11,7 @@
 #include <string>
 
 #include "collective/algorithms.hpp"
+#include "collective/patterns/epoch.hpp"
 #include "reference.hpp"
 #include "team_of_threads.hpp"
 
@@ -255,6 +256,35 @@ TEST(Arrival, TheRootOfABroadcastLeavesBehindWhatItsCellsHold) {
     }
     return Status::good();
   });
+}
+
+// All have come to an epoch that nobody leaves before, but one has not looked yet. Those who leave the next ones early must not
+// take its place.
+TEST(Arrival, WhoHasNotLookedYetIsNotPassed) {
+  constexpr int slow = 0, fast = 1, rank_count = 2;
+  TeamOfThreads threads(rank_count);
+  Request request;
+  request.kind = Kind::allreduce;
+  Epoch of_slow;
+  ASSERT_TRUE(of_slow.begin(threads.team(slow), request, 0).ok());
+  of_slow.arrive({});
+  std::atomic<bool> passed{false};
+  std::thread runs_ahead([&] {
+    Team& team = threads.team(fast);
+    for (uint64_t round = 0; round <= epoch_ring; ++round) {
+      Epoch epoch;
+      EXPECT_TRUE(epoch.begin(team, request, 0, round).ok());
+      epoch.arrive({});
+      if (round > 0) team.waiter.announce(team.mine().drained, round);
+    }
+    passed = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(passed);
+  of_slow.look();
+  EXPECT_TRUE(of_slow.all_here());
+  threads.team(slow).waiter.announce(threads.team(slow).mine().drained, 1);
+  runs_ahead.join();
 }
 
 // Some ranks can reach nobody's memory: what the others have combined until they come is brought to its end through cells.

@@ -45,6 +45,16 @@ TEST_P(EveryPartialReduction, AppliesUsersOperationsInRankOrder) {
   }
 }
 
+TEST_P(EveryPartialReduction, GoesOnBeyondHalfOf64Bits) {
+  constexpr int ranks = 3;
+  TeamOptions options;
+  TeamOfThreads threads(ranks, options);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < 8; ++i) run_case(threads, random_case(ranks));
+    threads.pass_many_rounds();
+  }
+}
+
 TEST_P(EveryPartialReduction, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
@@ -70,6 +80,10 @@ TEST_P(EveryPartialReduction, DescendsWhenReadsAreRefused) {
     TeamOfThreads threads(3, options);
     for (int i = 0; i < 6; ++i) run_case(threads, random_case(3));
   }
+}
+
+TEST_P(EveryPartialReduction, IsRightWhereNothingIsMapped) {
+  expect_right_where_unmapped(row().kind, [&](TeamOfThreads& threads) { run_case(threads, random_case(3)); });
 }
 
 TEST_P(EveryPartialReduction, LeavesWhatIsNotMapped) {

@@ -88,6 +88,16 @@ TEST_P(EveryShipment, WithoutReachingPeers) {
   }
 }
 
+TEST_P(EveryShipment, GoesOnBeyondHalfOf64Bits) {
+  constexpr int ranks = 3;
+  TeamOptions options;
+  TeamOfThreads threads(ranks, options);
+  for (int turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < 8; ++i) run_random(threads, 1);
+    threads.pass_many_rounds();
+  }
+}
+
 TEST_P(EveryShipment, PassesTheEndOf32Bits) {
   TeamOptions options;
   options.first_number = UINT32_MAX - 20;
@@ -119,6 +129,10 @@ TEST_P(EveryShipment, DescendsWhenReadsAreRefused) {
       run_random(threads, 6);
     }
   }
+}
+
+TEST_P(EveryShipment, IsRightWhereNothingIsMapped) {
+  expect_right_where_unmapped(row().kind, [&](TeamOfThreads& threads) { run_random(threads, 1); });
 }
 
 TEST_P(EveryShipment, LeavesWhatIsNotMapped) {
