@@ -64,6 +64,8 @@ def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = 
             _write_one(tables, target)
         else:
             target.mkdir(parents=True, exist_ok=True)
+            for earlier in target.glob("rank-*-*-*.parquet"):
+                earlier.unlink()
             for name, frame in tables:
                 frame.write_parquet(target / f"{name}.parquet", compression="zstd", statistics=True)
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stretto.profile.job import Job, Process, open_job
-from stretto.profile.matching import COLLECTIVE
+from stretto.profile.matching import COLLECTIVE, CREATION
 from stretto.trace_layout import STAGES
 from stretto.wording import duration
 
@@ -105,7 +105,7 @@ def _places(number: int, process: Process) -> Iterable[Place]:
 
 
 def is_collective(function: str) -> bool:
-    return bool(COLLECTIVE.fullmatch(function) or _NCCL.fullmatch(function))
+    return bool(COLLECTIVE.fullmatch(function) or CREATION.fullmatch(function) or _NCCL.fullmatch(function))
 
 
 def _gatherings(job: Job, places: list[Place]) -> list[Gathering]:

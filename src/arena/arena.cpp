@@ -91,7 +91,7 @@ PageIndex Arena::page_of(const void* block) const {
 
 void* Arena::allocate(size_t bytes, size_t alignment, bool* zeroed) {
   size_t range = range_.load(std::memory_order_acquire);
-  if (bytes == 0 || bytes > range || alignment > range) return nullptr;
+  if (bytes == 0 || bytes > range || alignment > platform::huge_page) return nullptr;  // as the arena itself is aligned
   Locked guard(lock_);
   uint64_t pages = pages_for(bytes), between = std::max<uint64_t>(pages_for(alignment), 1);
   if ((pages_.used() + pages) * page_bytes > limits_.used) return nullptr;
@@ -100,6 +100,7 @@ void* Arena::allocate(size_t bytes, size_t alignment, bool* zeroed) {
     discard_idle();
     first = pages_.take(PageIndex(pages), PageIndex(between), zeroed);
   }
+  if (holds_parents_ && zeroed != nullptr) *zeroed = false;
   return first == no_page ? nullptr : at(first);
 }
 
@@ -196,6 +197,12 @@ void Arena::copy_used(char* to) const {
 }
 
 void Arena::before_fork() {
+  if (shared_ && holds(__builtin_frame_address(0))) {
+    constexpr char text[] =
+        "stretto: fork() on a stack that lies in the arena: parent and child would share it; run without --arena\n";
+    if (write(STDERR_FILENO, text, sizeof text - 1) > 0) abort();
+    abort();
+  }
   pthread_mutex_lock(&lock_);
   if (range_ == 0 || !shared_) return;
   int error = errno;
@@ -223,6 +230,7 @@ void Arena::after_fork_in_child() {
     if (snapshot_ != nullptr) moved = mremap(snapshot_, range_, range_, MREMAP_MAYMOVE | MREMAP_FIXED, base);
     bool own_object = platform::object_of(fd_) == object_;
     // No room for a copy: then writes at least are the child's own, page by page.
+    holds_parents_ = moved == MAP_FAILED;
     if (moved == MAP_FAILED && own_object)
       moved = mmap(base, range_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd_, 0);
     if (moved == MAP_FAILED) {

@@ -77,6 +77,7 @@ class Arena {
   Pages pages_;
   int fd_ = -1;
   platform::ObjectId object_;
+  bool holds_parents_ = false;  // after a fork for which there was no room: what the parent writes later too, in unused pages
   bool shared_ = true;
   char* snapshot_ = nullptr;
 };

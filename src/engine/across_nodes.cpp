@@ -51,6 +51,7 @@ Communicator* Communicator::create_across(Job& job, const Policy& policy, Span& 
   made->size_ = size;
   made->job_ = &job;
   made->policy_ = &policy;
+  made->rules_ = policy.rules;
   made->across_ = std::move(across);
   return made.release();
 }
@@ -70,6 +71,7 @@ void Communicator::take(std::unique_ptr<Communicator> made) {
   if (!made) return;
   job_ = made->job_;
   policy_ = made->policy_;
+  rules_ = made->rules_;
   across_ = std::move(made->across_);
 }
 
@@ -91,10 +93,10 @@ bool Communicator::scattered(const Request& request) const {
 }
 
 // An element of a user's operation, which may be of any size, and where there are blocks one of each.
-bool Communicator::fits_across(const Request& request) const {
+bool Communicator::fits_across(const Request& request, int row) const {
   const bool blocks = request.kind == collective::Kind::reduce_scatter || request.kind == collective::Kind::reduce_scatter_block;
   const collective::Placement& place = across_->place();
-  if (scattered(request)) {
+  if (collective::cluster_algorithms[row - collective::algorithm_count].run == collective::ordered) {
     const size_t ranks = size_t(place.size);
     return ranks <= collective::max_team &&
            request.element <= std::min(collective::Cluster::room_bytes / ranks, collective::Cluster::slice_bytes);
@@ -107,7 +109,7 @@ bool Communicator::fits_across(const Request& request) const {
 void Communicator::agree_on_size(collective::Kind kind) {
   if (!across_ || reason() != Reason::many_nodes) return;
   VaryingSize& varying = across_->varying(kind);
-  if (!varying.is_decided()) varying.decide(select::depends_on_size(*policy_->rules, facts_across(kind, 0, false)));
+  if (!varying.is_decided()) varying.decide(select::depends_on_size(*rules_, facts_across(kind, 0, false)));
   if (!varying.is_wanted() || !varying.begin_call()) return;
   uint64_t sum = varying.own();
   if (across_->add_up(&sum).ok())
@@ -142,11 +144,11 @@ Outcome Communicator::choose_across(const Request& request, uint64_t bytes) {
   const bool apart = scattered(request);
   auto& last = last_[int(request.kind)];
   if (last.bytes != bytes || last.scattered != apart)
-    last = {bytes, apart, select::choose(*policy_->rules, facts_across(request.kind, bytes, apart)), {}};
+    last = {bytes, apart, select::choose(*rules_, facts_across(request.kind, bytes, apart)), {}};
   if (reason() != Reason::many_nodes) return {-1, reason(), {}};
   if (is_turn_of_mpi()) return {-1, Reason::turn_of_mpi, {}};
   if (last.selection.algorithm < 0) return {-1, last.selection.reason, {}};
-  if (!fits_across(request)) return {-1, Reason::large_element, {}};
+  if (!fits_across(request, last.selection.algorithm)) return {-1, Reason::large_element, {}};
   return {last.selection.algorithm, Reason::none, {}};
 }
 
@@ -194,7 +196,7 @@ Status Communicator::execute_across(const Request& request, int row) {
     return revoked();
   }
   if (status.code == Code::disagreed) across_->abandon(collective::Board::by_disagreement);
-  if (status.code == Code::refused || status.code == Code::peer_lost) across_->tell_lost();
+  if (status.code == Code::refused || status.code == Code::peer_lost || status.code == Code::no_memory) across_->tell_lost();
   reason_ = Reason::peer_lost;
   return {status.code, collective::any_rank, status.what};  // ranks of a phase are not the communicator's
 }

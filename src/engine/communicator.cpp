@@ -68,7 +68,10 @@ Communicator* Communicator::create(Job& job, const Policy& policy, const int* me
   if (rank == 0 && offset == 0) job.say_pool_is_full();
   auto* board = offset ? static_cast<Board*>(job.segment().at(offset)) : nullptr;
   if (board != nullptr && used) board->clear(size);
-  if (board == nullptr) offset = 0;
+  if (board == nullptr && offset != 0) {
+    job.pool().release(offset, Board::bytes(size));
+    offset = 0;
+  }
   const uint64_t taken = offset;
   const bool spans_nodes = policy.host.least != nullptr;
   if (!policy.host.broadcast(comm, &offset, sizeof offset) || offset == 0) {

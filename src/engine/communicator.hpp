@@ -162,7 +162,7 @@ class Communicator {
   void tell_revoked();
   friend class AcrossNodes;
   Status run_phase(const collective::Request& request);
-  bool fits_across(const collective::Request& request) const;
+  bool fits_across(const collective::Request& request, int row) const;
   bool scattered(const collective::Request& request) const;
   select::Facts facts_across(collective::Kind kind, uint64_t bytes, bool scattered) const;
   Outcome choose_across(const collective::Request& request, uint64_t bytes);

@@ -1,5 +1,7 @@
 #include "engine/turns.hpp"
 
+#include <algorithm>
+
 #include "base/clock.hpp"
 #include "trace/recorder.hpp"
 
@@ -9,7 +11,8 @@ namespace stretto::engine {
 void Turns::change() {
   const uint64_t now = ticks(), in_collectives = trace::collective_ticks();
   if (begun_ > warming_up) {
-    const trace::Turn ended{uint32_t((now - begin_) >> 10), uint32_t((in_collectives - in_collectives_) >> 10)};
+    const auto shortened = [](uint64_t ticks) { return uint32_t(std::min<uint64_t>(ticks >> 10, UINT32_MAX)); };
+    const trace::Turn ended{shortened(now - begin_), shortened(in_collectives - in_collectives_)};
     trace::tell_turn(this, begun_ - 1 - warming_up, calls_each_, size_, ended);
   }
   begin_ = now;

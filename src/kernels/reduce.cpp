@@ -4,6 +4,7 @@
 
 #include "kernels/dispatch.hpp"
 #include "kernels/plan.hpp"
+#include "kernels/watched.hpp"
 
 namespace stretto::kernels {
 namespace {
@@ -85,6 +86,8 @@ void reduce(Op op, Type type, const void* const* inputs, int p, void* out, size_
     if (out != inputs[0]) memcpy(out, inputs[0], n * item_size(type));
     return;
   }
+  for (int i = 0; i < p; ++i) watch_read(inputs[i], n * item_size(type));
+  watch_write(out, n * item_size(type));
   const Plan plan = plans.of[int(op)][int(type)];
   const Kernel& kernel = (*current().rows[int(plan.as)])[op];
   if (const Function pass = one_pass(kernel, p)) return pass(inputs, out, n * plan.items);

@@ -85,7 +85,8 @@ stretto_switch_stack:
 .type stretto_enter_fiber, %function
 stretto_enter_fiber:
   mov x0, x19
-  br x20
+  mov x16, x20  // by which a function may be entered under branch protection
+  br x16
 .size stretto_enter_fiber, .-stretto_enter_fiber
 )");
 #endif

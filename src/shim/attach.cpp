@@ -205,9 +205,7 @@ const char* why_not(engine::Nodes nodes) {
 
 // Whether this rank is among those that agree by MPI.
 bool votes(const Settings& s, const engine::Place& place) {
-  MPI_Comm parent = comm_null();
-  bool spawned = mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null();
-  return strcmp(s.nodes, "promised") == 0 && place.world_size > 1 && !spawned;
+  return strcmp(s.nodes, "promised") == 0 && place.world_size > 1 && !is_spawned();
 }
 
 // What becomes of communicators that span nodes. Collective over MPI_COMM_WORLD where the user vouches for all its ranks.

@@ -44,14 +44,16 @@ bool broadcast_in_nodes(void* context, void* data, int) {
   return everywhere;
 }
 
+// The rules may change while candidates are measured (shim/tuning.cpp).
 const engine::Policy& policy_across() {
-  static const engine::Policy policy = [] {
+  static engine::Policy policy = [] {
     engine::Policy made = context().policy;
     made.host.broadcast = broadcast_in_nodes;
     made.host.all = all;
     made.host.least = least;
     return made;
   }();
+  if (policy.rules != context().policy.rules) policy.rules = context().policy.rules;
   return policy;
 }
 

@@ -164,6 +164,11 @@ void* Library::find_data(const char* symbol) const {
   return in_use ? in_use : find(symbol);
 }
 
+bool is_spawned() {
+  MPI_Comm parent = comm_null();
+  return mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null();
+}
+
 const Library& library() {
   static Library found;
   static std::mutex mutex;

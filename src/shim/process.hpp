@@ -23,6 +23,9 @@ struct Library {
 // and says so in one line if this is the wrong preload for the program.
 const Library& library();
 
+// Whether another program of the job has started this one, by MPI_Comm_spawn: it has a world of its own. After MPI_Init.
+bool is_spawned();
+
 // True between the end of attach() and the begin of detach(), in a process that runs the MPI this library is built for.
 extern std::atomic<bool> attached_now;
 inline bool attached() {

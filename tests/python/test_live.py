@@ -87,6 +87,33 @@ def test_a_rank_that_went_on_is_not_missed(tmp_path: Path) -> None:
     assert found.gatherings[0].sequence == 8, "where somebody is missing comes first"
 
 
+def test_calls_that_make_communicators_have_numbers_too(tmp_path: Path) -> None:
+    hang(tmp_path, 3, [0, 0, 0], {0: ("MPI_Reduce", 9.0, 0, 3, -1), 1: ("MPI_Comm_split", 9.0, 1, 0, -1)})
+    for rank in range(3):
+        process = Hung(rank=rank, size=3, node=0, finalize=10.0, stage=1)
+        process.communicator(WORLD, range(3), "MPI_COMM_WORLD")
+        process.communicator(ROW, range(1, 3), "row")
+        process.call("MPI_Comm_split", np.arange(3.0), np.arange(3.0) + 0.1, sequence=np.arange(3))
+        if rank > 0:
+            process.call("MPI_Reduce", 5.0, 5.1, sequence=3, sent=8)
+        process.where = {0: [("MPI_Reduce", 9.0, 0, 3, -1), ("MPI_Comm_split", 9.0, 1, 0, -1), ("MPI_Recv", 9.0, 0, 0, 0)][rank]}
+        process.write(tmp_path)
+    found = {one.function: one.absent for one in live.look(tmp_path).gatherings}
+    assert found == {"MPI_Reduce": (), "MPI_Comm_split": (2,)}
+
+
+def test_a_rank_that_hangs_in_finalize(tmp_path: Path) -> None:
+    hang(tmp_path, 1, [1], {})
+    process = Hung(rank=0, size=1, node=0, finalize=10.0, stage=1)
+    process.communicator(WORLD, range(1), "MPI_COMM_WORLD")
+    process.where = {0: ("MPI_Finalize", 2.0, NONE16, 0, -1)}
+    data = bytearray(process.bytes())
+    finalize_ticks = struct.calcsize("<8sIIIIiiii6Q")
+    struct.pack_into("<Q", data, finalize_ticks, int(process.clock.ticks(2.0)))
+    (tmp_path / "rank-1000.trace").write_bytes(data)
+    assert [round(place.since) for place in live.look(tmp_path).places] == [8]
+
+
 def test_a_rank_in_its_own_code_and_one_without_a_trace(tmp_path: Path) -> None:
     hang(tmp_path, 4, [3, 3, 3, 3], {0: ("MPI_Allreduce", 2.0, 0, 3, -1), 1: ("MPI_Allreduce", 2.0, 0, 3, -1)})
     (tmp_path / "rank-1003.trace").unlink()

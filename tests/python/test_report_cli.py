@@ -113,6 +113,13 @@ def test_small_sections_make_no_small_files(tmp_path: Path, capfd: pytest.Captur
     assert "calls in" in capfd.readouterr().out
 
 
+def test_an_earlier_export_does_not_stay_among_the_new_files(tmp_path: Path) -> None:
+    for ranks in (4, 2):
+        make_example(tmp_path / str(ranks), ranks=ranks, iterations=4)
+        assert main(["export", str(tmp_path / str(ranks)), "--parquet", str(tmp_path / "t")]) == 0
+    assert pl.read_parquet(tmp_path / "t" / "*.parquet")["rank"].n_unique() == 2
+
+
 def test_export_of_iterations(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(folder), "--parquet", str(tmp_path / "t"), "--iterations", "2:3"]) == 0
     rows = pl.read_parquet(tmp_path / "t" / "*.parquet").filter(pl.col("function") == "MPI_Allreduce")

@@ -57,6 +57,29 @@ def test_sizes_in_which_the_mpi_is_slow(tmp_path: Path) -> None:
         assert (one is not None) == (slow > 1) and sum("neighbours" in title for title in titles(found)) == (slow > 1)
 
 
+def test_broadcasts_of_bytes_are_no_training(tmp_path: Path) -> None:
+    processes = world(2)
+    for rank, process in enumerate(processes):
+        begin = np.arange(500) * 1e-3
+        moved = {"sent" if rank == 0 else "received": 64}
+        process.call("MPI_Bcast", begin, begin + 1e-5, sequence=np.arange(500), peer=0, datatype=3, **moved)
+    assert about(profile(tmp_path, processes), "No gradients") is None
+
+
+def test_after_a_reset_all_is_of_the_time_since(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, balanced(100, 2), 1e-5)
+    late = balanced(100, 2) + 5
+    late[:, 1] += 1e-3
+    allreduces(processes, late, 1e-5, first=100)
+    for process in processes:
+        process.marks = [(1.0, 1, 0), (4.0, 2, 0)]
+    found = profile(tmp_path, processes)
+    assert found.table("arrival")["invocations"].to_list() == [100, 100]
+    assert rows(found.table("sizes"))[0]["calls"] == 200
+    assert [round(one, 3) for one in found.table("ranks")["run_time"]] == [round(processes[0].finalize - 4.0, 3)] * 2
+
+
 def test_training_that_reduces_no_gradients(tmp_path: Path) -> None:
     for gradients in (0, 1):
         processes = world(2)
@@ -139,9 +162,9 @@ def test_what_stretto_left_and_took_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accelerate", "outcome"), [(False, "would take over"), (None, "would take over"), (True, "left: not joined")]
+    ("accelerate", "outcome"), [("off", "would take over"), (None, "would take over"), ("on", "left: not joined")]
 )
-def test_ranks_that_did_not_join_because_a_profile_changes_nothing(tmp_path: Path, accelerate: bool | None, outcome: str) -> None:
+def test_ranks_that_did_not_join_because_a_profile_changes_nothing(tmp_path: Path, accelerate: str | None, outcome: str) -> None:
     processes = world(2)
     allreduces(processes, balanced(10, 2), 1e-4, outcome=128 + writer.REASONS.index("not joined"))
     assert rows(profile(tmp_path, processes, accelerate=accelerate).table("takeover"))[0]["outcome"] == outcome

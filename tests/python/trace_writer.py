@@ -198,6 +198,7 @@ class Process:
 
     def sections(self) -> list[bytes]:
         rows = self.calls()
+        reset = max((int(self.clock.ticks(at)) for at, what, _ in self.marks if what == 2), default=0)
         parts = [
             section(SECTIONS[name], b"".join(text(one, 40) for one in names), 40, spare=self.spare)
             for name, names in (
@@ -216,8 +217,9 @@ class Process:
         parts.append(section(SECTIONS["queues"], b"".join(_queue(*one) for one in self.queues), 256))
         for thread in np.unique(rows["thread"]):
             mine = rows[rows["thread"] == thread]
-            parts.append(section(SECTIONS["cells"], cells(mine), 64, int(thread), self.spare))
-            parts.append(section(SECTIONS["partners"], partners(mine), 32, int(thread), self.spare))
+            summed = mine[mine["begin"] >= reset]
+            parts.append(section(SECTIONS["cells"], cells(summed), 64, int(thread), self.spare))
+            parts.append(section(SECTIONS["partners"], partners(summed), 32, int(thread), self.spare))
             parts += self._event_sections(mine, int(thread))
         parts.append(section(SECTIONS["notes"], b"".join(text(note, 256) for note in self.notes), 256))
         marks = b"".join(struct.pack("<QII", int(self.clock.ticks(at)), what, number) for at, what, number in self.marks)

@@ -11,6 +11,7 @@ import polars as pl
 from stretto.profile import say
 from stretto.profile.incomplete import clock_noise, damaged, lost, stopped, unreturned
 from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
+from stretto.profile.sizes import is_negotiation
 from stretto.profile.verdict import NOTABLE, Said, View
 from stretto.profile_model import Finding, Severity
 
@@ -289,11 +290,12 @@ def _slow(seen: View, key: tuple[object, ...], size: int, alpha: float, expected
 
 def no_gradients(seen: View) -> list[Said]:
     """A training job that negotiates and reduces nothing."""
-    uses = dict(seen.table("sizes").group_by("use").agg(pl.col("calls").sum()).iter_rows())
-    if uses.get("sums") or uses.get("control", 0) < CONTROL_CALLS * max(1, len(seen.job.processes)):
+    rows = seen.table("sizes")
+    negotiated = int(rows.filter((pl.col("use") == "control") & is_negotiation())["calls"].sum())
+    if "sums" in rows["use"] or negotiated < CONTROL_CALLS * max(1, len(seen.job.processes)):
         return []
     title = "No gradients were reduced"
-    control = say.count(uses["control"], "control message")
+    control = say.count(negotiated, "control message")
     text = f"There were {control}, but no sum of floating-point numbers above 512 B: each rank trains by itself."
     advice = "See that the optimizer is the distributed one and reaches the training loop (Keras 3 drops Horovod's silently)."
     return [Said(seen.run_time, Finding(Severity.bad, title, text, advice, "sizes"))]

@@ -27,20 +27,24 @@ from stretto.trace_layout import MODES, NONE16, STAGES
 LONGEST_CALL = 30 * 86400.0  # seconds; a live job's file that is older is none
 WRONG_CLOCK = 60.0  # seconds that the wall clocks of two hosts may be apart
 MOST_ALIKE = 8  # communicators of one name that are told apart; more share one label
+_RESET = 2  # of marks
 _JOB_BYTES = 1 << 20  # of job.json that are read
 _NESTED = re.compile(r"(duplicate of ){2,}")  # frameworks copy copies: their numbers tell them apart
 
 
 @dataclass(slots=True)
 class Process:
-    """One process and library; its run time from `begin` to `end`, seconds of the job (0: the first rank left MPI_Init)."""
+    """One process and library; what is recorded of it is from `begin` to `end`, seconds of the job (0: the first rank left
+    MPI_Init)."""
 
     trace: Trace
     library: str  # "MPI" or "NCCL"
     rank: int
     line: Timeline
+    began: float = 0.0  # where nothing was reset, `begin`
     begin: float = 0.0
     end: float = 0.0
+    reset: int = 0  # ticks of the last MPI_Pcontrol(2); 0: none
     now: int | None = None  # ticks, where it still runs here
     until: int = 0  # ticks: the last moment of which something is known
     labels: list[str] = field(default_factory=list)  # of its communicators, by index
@@ -211,17 +215,21 @@ def _ranks(found: list[Trace], problems: list[str]) -> list[tuple[Trace, str, in
     """One trace per library and rank, in that order."""
     by_pid = {(one.header.host, one.header.pid): one.header.world_rank for one in found if _library(one) == "MPI"}
     chosen: dict[tuple[str, int], Trace] = {}
-    outside = 0
+    outside = spawned = 0
     for one in sorted(found, key=_calls, reverse=True):
         rank, library = one.header.world_rank, _library(one)
         if rank < 0:
             rank = by_pid.get((one.header.host, one.header.pid), -1)
-        if rank < 0:
+        if rank < 0 and one.header.init_ticks:
+            spawned += 1
+        elif rank < 0:
             outside += 1
         elif (library, rank) in chosen:
             problems.append(f"{one.path.name}: a second trace of rank {rank}, left out")
         else:
             chosen[library, rank] = one
+    if spawned:
+        problems.append(f"{spawned} processes of worlds that the program made (MPI_Comm_spawn), left out")
     if outside:
         problems.append(f"{outside} processes that never got as far as the end of MPI_Init")
     return [(one, library, rank) for (library, rank), one in sorted(chosen.items(), key=lambda item: item[0])]
@@ -240,14 +248,23 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> None:
     live, end = facts.get("exit_code") is None, _times_of_job(facts)
     for process in processes:
         header = process.trace.header
-        process.begin = process.line.at(header.init_ticks or header.start_ticks)
+        process.began = process.line.at(header.init_ticks or header.start_ticks)
+        process.reset = _newest_reset(process.trace)
+        process.begin = max(process.began, process.line.at(process.reset)) if process.reset else process.began
         process.now = now_ticks(process) if live else None
-        process.until = header.finalize_ticks or process.now or _last_seen(process, end, live)
-        process.end = max(process.begin, process.line.at(process.until))
-    origin = min((process.begin for process in processes), default=0.0)
+        ended = header.stage == STAGES.index("finalized")
+        process.until = header.finalize_ticks if ended else process.now or _last_seen(process, end, live)
+        process.end = max(process.begin, process.line.at(header.finalize_ticks or process.until))
+    origin = min((process.began for process in processes), default=0.0)
     for process in processes:
         process.line = process.line.moved(-origin)
         process.begin, process.end = process.begin - origin, process.end - origin
+
+
+def _newest_reset(trace: Trace) -> int:
+    """Ticks of the last MPI_Pcontrol(2), from which on the sums are; 0: there was none."""
+    resets = trace.marks["ticks"][trace.marks["what"] == _RESET]
+    return int(resets.max()) if len(resets) else 0
 
 
 def _times_of_job(facts: dict[str, Any]) -> tuple[float, float] | None:

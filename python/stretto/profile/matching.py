@@ -25,6 +25,10 @@ COLLECTIVE = re.compile(
     r"|reduce_scatter(_block)?|scan|exscan)(_c)?"
     r"|nccl(AllReduce|Broadcast|Bcast|Reduce|AllGather|ReduceScatter|AllToAll|Gather|Scatter)"
 )
+CREATION = re.compile(  # what draws a number too, as it is collective over its communicator (makes_collectively)
+    r"(?i)MPI_(Comm_(i?dup(_with_info)?|split(_type)?|create)|Cart_(create|sub)|Graph_create|Dist_graph_create(_adjacent)?"
+    r"|Intercomm_merge|Win_(create(_dynamic)?|allocate(_shared)?))(_c)?"
+)
 PERSISTENT = re.compile(r"(MPI_\w+)_init(_c)?")  # a part of MPI_Start or MPI_Startall
 MOST_PENDING = 1 << 23  # events of one communicator that wait for those of other members
 

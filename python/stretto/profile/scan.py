@@ -50,6 +50,7 @@ class _Stream:
     process: int
     thread: int
     batches: Iterator[Batch]
+    recorded: bool = False  # no event before a reset is to come
     ahead: Future[Block | None] | None = None
 
 
@@ -97,12 +98,23 @@ def _streams(job: Job) -> list[_Stream]:
 
 
 def _next(process: Process, stream: _Stream) -> Block | None:
-    try:
-        batch = next(stream.batches, None)
-    except OSError:
-        return None
-    if batch is None:
-        return None
-    begin = process.line.at(batch.rows["begin"])
-    end = begin + batch.spent * process.line.tick
-    return Block(stream.process, stream.thread, batch.rows, begin, end, batch.sent, batch.received)
+    while True:
+        try:
+            batch = next(stream.batches, None)
+        except OSError:
+            return None
+        if batch is None:
+            return None
+        kept = slice(0 if stream.recorded else _reset(process, batch), None)
+        rows = batch.rows[kept]
+        if len(rows):
+            stream.recorded = True
+            begin = process.line.at(rows["begin"])
+            end = begin + batch.spent[kept] * process.line.tick
+            return Block(stream.process, stream.thread, rows, begin, end, batch.sent[kept], batch.received[kept])
+
+
+def _reset(process: Process, batch: Batch) -> int:
+    """Where the events begin that are no older than the last MPI_Pcontrol(2), as are the sums."""
+    since = np.flatnonzero(batch.rows["begin"] >= process.reset)
+    return int(since[0]) if len(since) else len(batch.rows)

@@ -21,12 +21,17 @@ _GATHER = "(?i)^MPI_I?(all)?gatherv?(_init)?(_c)?$"
 _BCAST = "(?i)^(MPI_I?bcast(_init)?(_c)?|nccl(Bcast|Broadcast))$"
 
 
+def is_negotiation() -> pl.Expr:
+    """As Horovod's ranks tell one another what is ready."""
+    return pl.col("function").str.contains(_ALLREDUCE) & pl.col("op").str.contains(_LOGICAL)
+
+
 def use(run_time: float) -> pl.Expr:
     """The use of a row of cells: "sums", "control", "parameters" or ""."""
     function, op, upper = pl.col("function"), pl.col("op"), pl.col("upper")
     summed = function.str.contains(REDUCTION) & op.str.contains(SUM)
     floating = pl.col("datatype").str.contains(FLOATING)
-    control = function.str.contains(_ALLREDUCE) & op.str.contains(_LOGICAL)
+    control = is_negotiation()
     control |= function.str.contains(f"{_GATHER}|{_BCAST}") & (upper > 0) & ~floating
     parameters = function.str.contains(_BCAST) & (upper >= PARAMETER_BYTES) & (pl.col("last") <= BEGINNING * run_time)
     return (

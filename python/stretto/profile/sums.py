@@ -106,7 +106,8 @@ def open_calls(job: Job) -> pl.DataFrame:
     for process in job.processes:
         table = names(process)
         for thread, entry in enumerate(process.inside()):
-            since = max(0.0, (process.until - int(entry["begin_ticks"])) * process.line.tick)
+            until = min(process.until, process.trace.header.finalize_ticks or process.until)  # as the run time
+            since = max(0.0, (until - int(entry["begin_ticks"])) * process.line.tick)
             function, communicator = int(entry["function"]), min(int(entry["communicator"]), len(table.identities) - 1)
             rows.append(
                 {

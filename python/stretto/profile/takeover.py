@@ -89,7 +89,7 @@ def transfers(sized: pl.DataFrame) -> dict[tuple[str, str, int], Transfer]:
 
 
 def _outcome(job: Job, identity: int, stretto: str, location: str) -> str:
-    if stretto and not (stretto == NOT_JOINED and job.facts.get("accelerate") is not True):
+    if stretto and not (stretto == NOT_JOINED and job.text("accelerate") != "on"):
         return f"left: {stretto.removeprefix('MPI: ')}" if stretto.startswith("MPI: ") else "taken over"
     group = job.groups.get(("MPI", identity))
     if group is None or group.nodes == 0:

@@ -43,7 +43,7 @@ trace::CallFacts facts_of(uint32_t function) {
 
 void describe(trace::TraceHeader* header, const int32_t* nodes) {
   const trace::Header* record = trace::header();
-  header->world_rank = record->world_rank;
+  header->world_rank = is_spawned() ? -1 : record->world_rank;  // of another world than the job's
   header->world_size = record->world_size;
   if (record->world_rank >= 0) header->node = nodes ? nodes[record->world_rank] : 0;
   const platform::CpuSet cpus = platform::allowed_cpus();

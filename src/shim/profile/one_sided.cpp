@@ -32,14 +32,21 @@ void before_get(Call& call) {
   set_places(call, nullptr, call.words.pointer(d.send_buffer));
 }
 
+// Ignores what the origin gives.
+bool only_gets(const Call& call) {
+  static const uintptr_t no_op = predefined_value("MPI_NO_OP");
+  const Descriptor& d = call.d();
+  return d.op >= 0 && d.receive_type >= 0 && key_of(call.words.handle<MPI_Op>(d.op)) == no_op;
+}
+
 // Puts and gets at once. The origin's datatype may be that of the result (MPI_Fetch_and_op, MPI_Compare_and_swap).
 void before_get_accumulate(Call& call) {
   const Descriptor& d = call.d();
   const bool one_type = d.send_type < 0;
-  call.facts.sent = bytes_of(call, d.send_count, one_type ? d.receive_type : d.send_type);
+  if (!only_gets(call)) call.facts.sent = bytes_of(call, d.send_count, one_type ? d.receive_type : d.send_type);
   call.facts.received = bytes_of(call, d.receive_count, d.receive_type);
   call.facts.direction = Direction::put;
-  set_places(call, call.words.pointer(d.send_buffer), call.words.pointer(d.receive_buffer));
+  set_places(call, only_gets(call) ? nullptr : call.words.pointer(d.send_buffer), call.words.pointer(d.receive_buffer));
   call.has_second = true;
 }
 
@@ -60,7 +67,7 @@ void before_one_sided(Call& call) {
   find_window(call);
   if (d.destination >= 0) set_peer(call, call.words.integer(d.destination));
   if (d.shape == Shape::other) return;
-  const int8_t type = d.send_type < 0 ? d.receive_type : d.send_type;
+  const int8_t type = d.send_type < 0 || only_gets(call) ? d.receive_type : d.send_type;
   call.facts.datatype = type_info(call.words.handle<MPI_Datatype>(type)).index;
   if (d.op >= 0) call.facts.op = operation_index(call.words.handle<MPI_Op>(d.op));
   if (call.facts.peer == trace::no_peer) return;

@@ -1,5 +1,6 @@
 #include "shim/profile/profile.hpp"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "shim/profile/iterations.hpp"
@@ -47,22 +48,34 @@ constexpr bool tells_of_isendrecv = false;
 // MPICH's mpi_f08 does not write to memory that stands in for MPI_STATUS_IGNORE.
 constexpr bool takes_fortran_statuses = tells_of_isendrecv;
 
-// Memory of one thread that grows as needed and stays until the thread ends.
+// Memory of one thread that grows as needed and stays until the thread ends. (Not until its C++ destructors have run: MPI may be
+// called from those that follow, and from functions registered with atexit.)
 struct Memory {
   void* data = nullptr;
   size_t bytes = 0;
-  Memory() = default;
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() { free(data); }
-  void* reserve(size_t wanted) {
-    if (wanted <= bytes) return data;
-    free(data);
-    data = malloc(2 * wanted);
-    bytes = data ? 2 * wanted : 0;
-    return data;
-  }
 };
+struct OwnMemory {
+  Memory statuses, handles;
+};
+constinit thread_local OwnMemory own_memory;
+pthread_key_t thread_end;
+
+void give_memory_back(void* of_thread) {
+  auto* memory = static_cast<OwnMemory*>(of_thread);
+  free(memory->statuses.data);
+  free(memory->handles.data);
+  *memory = {};
+}
+
+void* reserve(Memory& memory, size_t wanted) {
+  static const bool kept = [] { return pthread_key_create(&thread_end, give_memory_back) == 0; }();
+  if (wanted <= memory.bytes) return memory.data;
+  if (kept) pthread_setspecific(thread_end, &own_memory);  // else the memory stays when the thread ends
+  free(memory.data);
+  memory.data = malloc(2 * wanted);
+  memory.bytes = memory.data ? 2 * wanted : 0;
+  return memory.data;
+}
 
 }  // namespace
 
@@ -135,7 +148,7 @@ void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* 
   const uintptr_t handle = key_of(call.words.handle_at<MPI_Request>(call.d().request));
   static const uintptr_t null = predefined_value("MPI_REQUEST_NULL");
   if (handle == null || handle == 0) return;
-  const trace::CallFacts& receive = call.has_second ? call.second : call.facts;
+  const trace::CallFacts& receive = call.has_second && receives ? call.second : call.facts;
   const bool persistent = call.d().way == Way::prepares;
   const uint64_t number = persistent ? 0 : draw_request_number();
   call.facts.request = uint32_t(number);
@@ -165,18 +178,11 @@ void remember_request(Call& call, bool sends, bool receives, LaterCommunicator* 
   end_tracking(handle);
 }
 
-namespace {
-MPI_Status* own_statuses(size_t count) {
-  static thread_local Memory memory;
-  return static_cast<MPI_Status*>(memory.reserve(count * sizeof(MPI_Status)));
-}
-}  // namespace
-
 void provide_statuses(Call& call, size_t count) {
   const Descriptor& d = call.d();
   if (call.words.ignores_status()) {
     if (!takes_fortran_statuses && call.words.language == Language::fortran) return;
-    MPI_Status* own = count == 1 ? &call.own_status : own_statuses(count);
+    void* own = count == 1 ? &call.own_status : reserve(own_memory.statuses, count * sizeof(MPI_Status));
     if (!own) return;
     call.words.words[d.status] = reinterpret_cast<Word>(own);
     call.own_statuses = true;
@@ -185,8 +191,7 @@ void provide_statuses(Call& call, size_t count) {
 }
 
 uintptr_t* handle_memory(size_t count) {
-  static thread_local Memory memory;
-  return static_cast<uintptr_t*>(memory.reserve(count * sizeof(uintptr_t)));
+  return static_cast<uintptr_t*>(reserve(own_memory.handles, count * sizeof(uintptr_t)));
 }
 
 }  // namespace stretto::shim::profile

@@ -5,17 +5,20 @@
 namespace stretto::shim::profile {
 namespace {
 
-// One side of a collective: its buffer, counts and types.
+// One side of a collective: its buffer, counts and types. A type is looked at only where it counts: elsewhere it may be anything.
 struct Side {
   const Words* words;
   int8_t buffer, one_count, counts, type, types;
-  TypeInfo info;
 
   const void* address() const { return words->pointer(buffer); }
-  TypeInfo info_at(size_t i) const { return types < 0 ? info : type_info(words->handle_at<MPI_Datatype>(types, i)); }
+  TypeInfo info_at(size_t i) const {
+    if (types >= 0) return type_info(words->handle_at<MPI_Datatype>(types, i));
+    return type < 0 ? TypeInfo{} : type_info(words->handle<MPI_Datatype>(type));
+  }
   // Of block i; without a list of counts all are alike.
   uint64_t block(size_t i) const {
-    return counts < 0 ? words->count(one_count) * info.size : words->count_at(counts, i) * info_at(i).size;
+    const uint64_t count = counts < 0 ? words->count(one_count) : words->count_at(counts, i);
+    return count == 0 ? 0 : count * info_at(i).size;
   }
   uint64_t blocks(size_t number, const bool* absent = nullptr) const {
     if (counts < 0 && !absent) return number * block(0);
@@ -28,18 +31,17 @@ struct Side {
 
 Side send_side(const Words& w) {
   const Descriptor& d = w.d;
-  const TypeInfo info = d.send_type < 0 ? TypeInfo{} : type_info(w.handle<MPI_Datatype>(d.send_type));
-  return {&w, d.send_buffer, d.send_count, d.send_counts, d.send_type, d.send_types, info};
+  return {&w, d.send_buffer, d.send_count, d.send_counts, d.send_type, d.send_types};
 }
 Side receive_side(const Words& w) {
   const Descriptor& d = w.d;
-  const TypeInfo info = d.receive_type < 0 ? TypeInfo{} : type_info(w.handle<MPI_Datatype>(d.receive_type));
-  return {&w, d.receive_buffer, d.receive_count, d.receive_counts, d.receive_type, d.receive_types, info};
+  return {&w, d.receive_buffer, d.receive_count, d.receive_counts, d.receive_type, d.receive_types};
 }
 
 // Who takes which part in a collective with a root.
 struct Roles {
   bool sends = true, receives = true;  // its send, its receive arguments count
+  bool none() const { return !sends && !receives; }
 };
 
 Roles roles_to_root(const Communicator& c, int root) {
@@ -53,8 +55,7 @@ Roles roles_from_root(const Communicator& c, int root) {
 
 void set_type(trace::CallFacts& facts, const Side& first, const Side& second, bool use_first) {
   const Side& side = use_first ? first : second;
-  const uint16_t index = side.types < 0 ? side.info.index : trace::none16;
-  facts.datatype = index;
+  facts.datatype = side.types < 0 ? side.info_at(0).index : trace::none16;
 }
 
 struct Collective {
@@ -77,6 +78,7 @@ struct Collective {
 
   void bcast(int root) {
     const Roles roles = roles_from_root(c, root);
+    if (roles.none()) return;
     const uint64_t bytes = send.block(0);
     set_type(facts(), send, send, true);
     if (roles.sends) {
@@ -89,6 +91,7 @@ struct Collective {
 
   // The result has the datatype and the count of the contribution.
   void reduction(bool sends, bool receives) {
+    if (!sends && !receives) return;
     const uint64_t bytes = send.block(0);
     set_type(facts(), send, send, true);
     if (sends) contributes(bytes);
@@ -97,6 +100,7 @@ struct Collective {
 
   void gather(int root) {
     const Roles roles = roles_to_root(c, root);
+    if (roles.none()) return;
     set_type(facts(), send, receive, roles.sends && !in_place);
     if (roles.sends) contributes(in_place ? receive.block(size_t(c.rank)) : send.block(0));
     if (roles.receives) gets(receive.blocks(others));
@@ -104,6 +108,7 @@ struct Collective {
 
   void scatter(int root) {
     const Roles roles = roles_from_root(c, root);
+    if (roles.none()) return;
     const bool into_place = receive.address() == MPI_IN_PLACE;
     facts().flags |= into_place ? trace::in_place : 0;
     set_type(facts(), send, receive, roles.sends);

@@ -53,6 +53,7 @@ TEST_F(ArenaTest, BlocksAreAlignedHeldAndUsable) {
     memset(block, 1, arena_.usable(block));
     EXPECT_TRUE(arena_.release(block));
   }
+  EXPECT_EQ(take(8 * MiB, 4 * MiB), nullptr) << "as the arena is not aligned to that";
   EXPECT_FALSE(arena_.holds(nullptr));
   EXPECT_FALSE(arena_.holds(this));
 }

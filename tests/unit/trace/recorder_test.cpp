@@ -87,6 +87,7 @@ TEST(Recorder, KeepsTheTurnsOfOneUntilAnotherHasHadMore) {
               for (uint32_t i = 0; i < 5; ++i) tell_turn(&first, i, 11, 2, {100 + i, i});
               for (uint32_t i = 0; i < 8 + kept_turns; ++i) tell_turn(&second, i, 7, 3, {200 + i, i});
               tell_turn(&first, 5, 11, 2, {105, 5});
+              tell_turn(&second, 0, 7, 3, {300, 0});  // another that stands where the second stood
               return 0;
             }));
   const Reader record = only_record(folder);
