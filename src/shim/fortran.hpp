@@ -107,14 +107,26 @@ void complete_in_fortran(uint32_t index, Word* words, uint32_t count) {
   *as<MPI_Fint*>(ierror) = MPI_Fint(result);
 }
 
+template <class Handle>
+MPI_Fint in_fortran_terms(Handle request) {
+  if constexpr (std::is_pointer_v<Handle>)
+    return mpi().Request_c2f(request);
+  else
+    return MPI_Fint(request);
+}
+
 // Of MPI_Start and its relatives. False: MPI's function must be called.
 inline bool persistent_in_fortran(uint32_t index, const Word* words) {
   if (index == number::Request_free) return forget_persistent(fortran_value<MPI_Request>(words[0])), false;
   const bool several = index == number::Startall;
-  const auto* requests = as<const MPI_Fint*>(words[several ? 1 : 0]);
+  auto* requests = as<MPI_Fint*>(words[several ? 1 : 0]);
   int code = MPI_SUCCESS;
-  for (int i = 0; code == MPI_SUCCESS && i < (several ? fortran_value<int>(words[0]) : 1); ++i)
-    code = start_any(fortran_value<MPI_Request>(reinterpret_cast<Word>(requests + i)));
+  for (int i = 0; code == MPI_SUCCESS && i < (several ? fortran_value<int>(words[0]) : 1); ++i) {
+    const auto given = fortran_value<MPI_Request>(reinterpret_cast<Word>(requests + i));
+    auto request = given;
+    code = start_any(&request);
+    if (request != given) requests[i] = in_fortran_terms(request);
+  }
   if (words[several ? 2 : 1]) *as<MPI_Fint*>(words[several ? 2 : 1]) = MPI_Fint(code);
   return true;
 }
@@ -162,14 +174,6 @@ inline void fortran_counted(Words... words) {
     const Word code = array[sizeof...(words) - 1];
     count_windows<index>(code ? *as<const MPI_Fint*>(code) : MPI_SUCCESS);
   }
-}
-
-template <class Handle>
-MPI_Fint in_fortran_terms(Handle request) {
-  if constexpr (std::is_pointer_v<Handle>)
-    return mpi().Request_c2f(request);
-  else
-    return MPI_Fint(request);
 }
 
 // Starts a nonblocking collective; the request of Fortran is an INTEGER.

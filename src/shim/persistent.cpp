@@ -214,10 +214,11 @@ bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm,
   return true;  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the table has it
 }
 
-int start_any(MPI_Request request) {
-  Persistent* persistent = table().find(request);
-  if (persistent == nullptr) return mpi().Start(&request);
-  if (int code = mpi().Start(&request)) return code;
+// MPI may give the program another handle: Open MPI does where a buffered send is started anew before its data has gone.
+int start_any(MPI_Request* request) {
+  Persistent* persistent = table().find(*request);
+  if (persistent == nullptr) return mpi().Start(request);
+  if (int code = mpi().Start(request)) return code;
   persistent->users.fetch_add(1, std::memory_order_relaxed);
   const Kind kind = persistent->kind;
   const uint64_t begin = ticks();
@@ -267,7 +268,7 @@ int forward_persistent(uint32_t index, const Word* words) {
   }
   if (requests == nullptr || count < 0) return several ? mpi().Startall(count, requests) : mpi().Start(requests);
   for (int i = 0; i < count; ++i)
-    if (int code = start_any(requests[i])) return code;
+    if (int code = start_any(&requests[i])) return code;
   return MPI_SUCCESS;
 }
 

@@ -27,7 +27,7 @@ inline constexpr bool concerns_persistent(uint32_t index) {
 }
 
 // MPI_Start of any request: MPI's code.
-int start_any(MPI_Request request);
+int start_any(MPI_Request* request);
 // The program frees the request: MPI must be told, and only then may it give the handle to another one.
 void forget_persistent(MPI_Request request);
 
