@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stretto import preload, programs, report
+from stretto import launchers, preload, programs, report
 from stretto.benchmark import program, tables
 from stretto.cli_options import (
     LibraryOption,
@@ -98,7 +98,7 @@ def bench(
         if given and plain:
             raise StrettoError(f"{option} and --plain exclude one another")
     _check_names(collectives or [])
-    _check_sizes(sizes)
+    _block_sizes(sizes)
     _check_word("--mode", mode, "auto|single|batch|loop", "single, batch, loop or auto")
     _check_word("--also", also or "slices", r"\w+(,\w+)*", "names of algorithms, such as slices,paper_small")
     _check_word("--arrival", arrival or "balanced", _SHAPES, SHAPES)
@@ -131,7 +131,7 @@ def bench(
 def _without_program(context: typer.Context, name: str) -> list[str]:
     """The launcher's command. StrettoError: it names a program. A shell script may stand there: it may bind the ranks."""
     command = command_after_dashes(context, None, name)
-    found = programs.certain_program(command[1:], letters=_is_srun(command))
+    found = programs.certain_program(command[1:], letters=launchers.is_srun(command[0]))
     if found is not None and found.name not in _SHELLS:
         raise StrettoError(
             f"no program belongs there ({found.name}): stretto {name} brings its own; end with the launcher's options"
@@ -155,28 +155,21 @@ def _check_word(option: str, value: str, pattern: str, expected: str) -> None:
         raise StrettoError(f"cannot use {option} {value}: {expected}")
 
 
-def _check_sizes(sizes: str) -> None:
+def _block_sizes(sizes: str) -> list[int]:
+    """Those that --sizes asks for."""
+    from stretto.benchmark.explain import parse_bytes
+
     pattern = f"{_SIZE}(,{_SIZE})*|{_SIZE}:{_SIZE}:{_SIZE}"
     _check_word("--sizes", sizes, pattern, "write 8,1K,1M or FROM:TO:FACTOR, such as 8:1M:4")
-    from stretto.benchmark.explain import parse_bytes
-
-    *blocks, factor = map(parse_bytes, re.split("[,:]", sizes))
-    if ":" not in sizes:
-        blocks, factor = [*blocks, factor], 2
-    if not all(4 <= one <= 1 << 30 for one in blocks) or factor < 2:
+    named, factor = [parse_bytes(word) for word in re.split("[,:]", sizes)], 2
+    if ":" in sizes:
+        factor = named.pop()
+    if not all(4 <= size <= 1 << 30 for size in named) or factor < 2:
         raise StrettoError(f"cannot use --sizes {sizes}: blocks have 4 bytes to 1024M, the factor is at least 2")
-
-
-def _size_count(sizes: str) -> int:
     if ":" not in sizes:
-        return sizes.count(",") + 1
-    from stretto.benchmark.explain import parse_bytes
-
-    size, last, factor = (parse_bytes(word) for word in sizes.split(":"))
-    count = 0
-    while size <= last:
-        size, count = size * factor, count + 1
-    return count
+        return named
+    first, last = named
+    return [first * factor**i for i in range(31) if first * factor**i <= last]
 
 
 def _check_names(collectives: Sequence[str]) -> None:
@@ -188,7 +181,7 @@ def _check_names(collectives: Sequence[str]) -> None:
 def _check_ranks(command: Sequence[str], root: int, arrival: str) -> None:
     """As the program would say on each rank, where the command tells how many there are."""
     try:
-        ranks = ranks_of(command)
+        ranks = launchers.ranks_of(command)
     except StrettoError:
         return
     late = re.match(r"\d+", arrival)
@@ -213,25 +206,10 @@ def _check_picture(picture: Path | None) -> None:
         raise StrettoError(f"{picture}: a picture is a .svg or a .html file")
 
 
-def _is_srun(command: Sequence[str]) -> bool:
-    return Path(command[0]).name == "srun"
-
-
-def ranks_of(command: Sequence[str]) -> int:
-    """How many ranks a launcher's command asks for. StrettoError: it does not say."""
-    options = "-n|--ntasks" if _is_srun(command) else "-n|-np|--n|--np|-c"
-    for word, following in zip(command, [*command[1:], ""], strict=True):
-        match = re.fullmatch(rf"(?:{options})=?([0-9]*)", word)
-        number = (match[1] or following) if match else ""
-        if re.fullmatch("[0-9]+", number):
-            return int(number)
-    raise StrettoError("the launcher's command does not tell the number of ranks (-n N)")
-
-
 def _delays(profile: Path, command: Sequence[str], collectives: Sequence[str], folder: Path) -> Path:
     from stretto.benchmark import replay
 
-    rows = replay.delays(profile, ranks_of(command), collectives[0] if len(collectives) == 1 else "")
+    rows = replay.delays(profile, launchers.ranks_of(command), collectives[0] if len(collectives) == 1 else "")
     path = folder / "delays"
     replay.write(path, rows)
     report.say(f"{len(rows)} recorded calls are replayed, of which the median spread is {_spread(rows)}")
@@ -373,14 +351,14 @@ def _tune(command: list[str], collectives: list[str], wanted: _Tuning, choice: p
     from stretto.benchmark.chooser import Chooser
 
     _check_names(collectives)
-    _check_sizes(wanted.sizes)
+    sizes = _block_sizes(wanted.sizes)
     check_writable(wanted.json)
     if wanted.output and not wanted.dry_run:
         rules_file.check_writable(wanted.output)
     chooser = Chooser(choice.library or preload.any_library())
     names = collectives or [name for name in chooser.algorithms if name in program.COLLECTIVES]
     words = ["--collectives", ",".join(names), "--sizes", wanted.sizes, "--budget", f"{wanted.budget:g}", "--candidates"]
-    points = sum(1 if name == "barrier" else _size_count(wanted.sizes) for name in names)
+    points = sum(1 if name == "barrier" else len(sizes) for name in names)
     report.say(f"{points} points to measure" + ("" if wanted.dry_run else "; rules are written after the last one"))
     try:
         results = program.run(command, choice, words, _tuning_printer(points))

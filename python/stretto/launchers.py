@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -143,3 +144,18 @@ def _by_version(path: Path) -> Launcher:
         f"{path} is no launcher that Stretto knows (Open MPI, MPICH or Intel MPI's Hydra, Slurm's srun); with another one, "
         "set LD_PRELOAD on the ranks yourself (stretto doctor shows the libraries)"
     )
+
+
+def is_srun(word: str) -> bool:
+    return Path(word).name == "srun"
+
+
+def ranks_of(command: Sequence[str]) -> int:
+    """How many ranks a launcher's command asks for. StrettoError: it does not say."""
+    options = "-n|--ntasks" if is_srun(command[0]) else "-n|-np|--n|--np|-c"
+    for word, following in zip(command, [*command[1:], ""], strict=True):
+        match = re.fullmatch(rf"(?:{options})=?([0-9]*)", word)
+        number = (match[1] or following) if match else ""
+        if re.fullmatch("[0-9]+", number):
+            return int(number)
+    raise StrettoError("the launcher's command does not tell the number of ranks (-n N)")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from stretto import bench_cli, preload, record
+from stretto import bench_cli, launchers, preload, record
 from stretto.benchmark import chooser, choosing, explain, pictures, program, rules_file, tables, tuning
 from stretto.benchmark.choosing import Range
 from stretto.benchmark.model import Point, Results
@@ -514,14 +514,14 @@ def test_what_was_not_measured_here_is_told_last(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sizes", ["3", "8,2048M", "0:8:2", "8:64:1"])
 def test_sizes_that_no_rank_would_take(sizes: str) -> None:
     with pytest.raises(StrettoError, match="blocks have 4 bytes"):
-        bench_cli._check_sizes(sizes)
+        bench_cli._block_sizes(sizes)
 
 
 @pytest.mark.parametrize(
     ("sizes", "count"), [("8", 1), ("8,1K,1M", 3), ("8:16M:2", 22), ("8:1M:4", 9), ("8:100:8", 2), ("8:4:2", 0)]
 )
 def test_sizes_are_counted(sizes: str, count: int) -> None:
-    assert bench_cli._size_count(sizes) == count
+    assert len(bench_cli._block_sizes(sizes)) == count
 
 
 def test_a_stale_file_is_explained_away() -> None:
@@ -577,9 +577,9 @@ def test_results_of_ranks_elsewhere_lie_in_the_working_directory(tmp_path: Path,
     ],
 )
 def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
-    assert bench_cli.ranks_of(command.split()) == ranks
+    assert launchers.ranks_of(command.split()) == ranks
     with pytest.raises(StrettoError):
-        bench_cli.ranks_of(["mpirun", "--hostfile", "x"])
+        launchers.ranks_of(["mpirun", "--hostfile", "x"])
 
 
 @pytest.mark.parametrize(
