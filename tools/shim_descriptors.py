@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from generate_shim import Function
+    from shim_table import Function
 
 BUFFERS = {
     "send_buffer": ("sendbuf", "origin_addr"),

@@ -22,12 +22,11 @@ bool kernel_trusts_tsc() {
 }
 
 double measure_rate() {
-  unsigned ignored;
-  const uint64_t begin_ns = now_ns(), begin = __builtin_ia32_rdtscp(&ignored);
-  uint64_t end_ns;
-  do end_ns = now_ns();
-  while (end_ns - begin_ns < 20'000'000);
-  return double(end_ns - begin_ns) / double(__builtin_ia32_rdtscp(&ignored) - begin);
+  const ClockPair begin = read_both(16);
+  while (now_ns() - begin.ns < 20'000'000) {
+  }
+  const ClockPair end = read_both(16);
+  return double(end.ns - begin.ns) / double(end.ticks - begin.ticks);
 }
 #endif
 

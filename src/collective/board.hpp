@@ -15,16 +15,6 @@ namespace stretto::collective {
 
 inline constexpr int max_team = 512;  // ranks
 
-// A T for each rank that a team can have, on the stack. None is initialised: that would take longer than many a call.
-template <class T>
-union PerRank {
-  PerRank() {}
-  operator T*() { return of; }
-  operator const T*() const { return of; }
-
-  T of[max_team];
-};
-
 // A number that one rank advances and others wait for. sleepers: how many of them sleep on it. note: of a slot, what its payload
 // is (patterns/exchange.hpp).
 struct Signal {

@@ -1,5 +1,6 @@
 // A collective call in neutral terms: no MPI handles, contiguous buffers.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -74,9 +75,14 @@ struct Request {
   // What this rank gives: one piece where all get the same, else one for each rank, itself included; null: it gives nothing.
   // Of reduce_scatter, the blocks of the input.
   const Piece* gives = nullptr;
-  const Piece* gets = nullptr;  // where what each rank gives is to stand, one piece for each; null: it gets nothing
+  // Where what each rank gives is to stand, one piece for each; null: it gets nothing. Pieces into which fewer bytes come become
+  // as long as what comes, in collectives whose sizes vary; so does the only one of a Bcast that asks for it.
+  Piece* gets = nullptr;
 
   size_t bytes() const { return count * element; }
+  void came(int piece, size_t bytes) const {
+    if (gets != nullptr) gets[piece].bytes = std::min(gets[piece].bytes, bytes);
+  }
 };
 
 }  // namespace stretto::collective

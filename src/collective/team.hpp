@@ -10,6 +10,7 @@
 #include "collective/arrival_watch.hpp"
 #include "collective/board.hpp"
 #include "collective/domains.hpp"
+#include "collective/lists.hpp"
 #include "collective/patterns/claims.hpp"
 #include "collective/request.hpp"
 #include "collective/trials.hpp"
@@ -76,17 +77,19 @@ class Team {
         size(ranks),
         waiter(how_to_wait),
         arrivals(shared_board->ranks, own_rank, ranks),
+        lists(ranks),
         board_(shared_board),
         known_done_(new (std::nothrow) uint64_t[ranks]()),
         known_drained_(new (std::nothrow) uint64_t[ranks]()),
         pointers_(new (std::nothrow) const void*[ranks]()) {}
 
-  bool usable() const { return known_done_ && known_drained_ && pointers_; }
+  bool usable() const { return lists.usable() && known_done_ && known_drained_ && pointers_; }
 
   const int rank;
   const int size;
   Waiter waiter;
   ArrivalWatch arrivals;
+  Lists lists;
   Scratch scratch;
   std::unique_ptr<transport::Transport> staged;  // null until the communicator has staging cells
   PresenceBoard* presence = nullptr;             // comes with the staging cells

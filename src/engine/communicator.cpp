@@ -20,6 +20,13 @@ namespace {
 // of 105 MiB: with buffers of 16 MiB in all it is better to store into the cache, with 32 MiB past it.)
 constexpr size_t cache_at_most = 32 << 20;
 
+// What a communicator is known by in the record: its board, which a later one gets too, and its members.
+uint64_t identity_of(uint64_t board, const int* members, int size) {
+  uint64_t hash = board;
+  for (int rank = 0; rank < size; ++rank) hash = (hash ^ uint64_t(members[rank])) * 0x9e3779b97f4a7c15u;
+  return hash | 1;  // 0: none
+}
+
 using collective::Board;
 using collective::Request;
 using collective::Team;
@@ -43,7 +50,7 @@ Communicator::Communicator(Job& job, const Policy& policy, const int* members, i
   if (team_ && !team_->waiter.has_own_cpu() && job.sharing().same_cpus && size == job.local_size())
     team_->waiter.mates.sit(shared, rank, size);
   if (team_) team_->arrival_order = policy.arrival_order;
-  if (team_) team_->arrivals.record_as(board);
+  if (team_) team_->arrivals.record_as(identity_of(board, members, size));
   if (team_) team_->stream_from = std::min(platform::last_level_cache(), cache_at_most) / size_t(size);
 }
 

@@ -57,15 +57,21 @@ int32_t own_domain(const Settings& settings, const platform::CpuSet& cpus, int l
   return strcmp(settings.domain, "cache") == 0 ? here.cache : here.numa;
 }
 
+// Whether they are more than the CPUs' worth of time that some of them have together.
+bool exceed_quota(const Member* members, int count) {
+  return std::any_of(members, members + count, [&](const Member& m) {
+    const auto shares = [&](const Member& other) { return other.cpu_quota.group == m.cpu_quota.group; };
+    return m.cpu_quota.cpus > 0 && double(std::count_if(members, members + count, shares)) > m.cpu_quota.cpus;
+  });
+}
+
 }  // namespace
 
 Sharing find_sharing(const Member* members, int count, int self) {
   Sharing sharing;
   platform::CpuSet all;
-  double quota = 0;
   for (int i = 0; i < count; ++i) {
     all.merge(members[i].cpus);
-    if (members[i].cpu_quota > 0 && (quota == 0 || members[i].cpu_quota < quota)) quota = members[i].cpu_quota;
     if (members[i].scheduling_group != members[0].scheduling_group) sharing.yields_reach = false;
     int first = count, same = 0;
     for (int k = count - 1; k >= 0; --k)
@@ -77,12 +83,12 @@ Sharing find_sharing(const Member* members, int count, int self) {
   }
   sharing.same_cpus =
       count > all.count() && std::all_of(members, members + count, [&](const Member& m) { return m.cpus == all; });
-  const bool exceed_quota = quota > 0 && count > quota;
-  // What looks on then uses up what all may have, even on a CPU of its own.
-  const bool share_quota = exceed_quota && sharing.yields_reach;
+  const bool short_of_time = exceed_quota(members, count);
+  // What looks on then uses up what all may have, even on a CPU of its own: what is scheduled together has one quota.
+  const bool share_quota = short_of_time && sharing.yields_reach;
   if (share_quota) sharing.yields_reach = false;
-  const int cpus = share_quota ? std::min(all.count(), std::max(1, int(quota))) : all.count();
-  if (exceed_quota || count > cpus) sharing.crowded = true;
+  const int cpus = share_quota ? std::min(all.count(), std::max(1, int(members[0].cpu_quota.cpus))) : all.count();
+  if (short_of_time || count > cpus) sharing.crowded = true;
   if (count > cpus && (share_quota || sharing.surplus == 0)) sharing.first = 0, sharing.surplus = count - cpus;
   return sharing;
 }

@@ -30,8 +30,8 @@ struct Member {
   int32_t world_size;
   platform::ProcessId process;
   platform::CpuSet cpus;
-  int32_t domain;    // where it stands: equal on ranks that are near one another; -1: everywhere
-  double cpu_quota;  // of its control group; 0: none
+  int32_t domain;  // where it stands: equal on ranks that are near one another; -1: everywhere
+  platform::CpuQuota cpu_quota;
   uint64_t scheduling_group;
   std::atomic<int32_t> early_sleepers;  // among the ranks for whom this is the first of those that share CPUs
   uint64_t fingerprint;                 // of its settings, rules and build

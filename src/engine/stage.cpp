@@ -86,7 +86,8 @@ bool Communicator::fits_into_cell(const Request& request) const {
 
 // At the first call that needs cells; the ranks tell each other whether all could map them.
 Status Communicator::prepare_stage() {
-  uint64_t own = stage_mark | attach_stage(), all[collective::max_team];
+  const uint64_t own = stage_mark | attach_stage();
+  collective::PerRank<uint64_t> all(team_->lists);
   STRETTO_TRY(collective::compare_all(*team_, own, all));
   stage_ = ready;
   for (int r = 0; r < team_->size; ++r) {

@@ -46,10 +46,9 @@ struct Block {
 
   const void* at(const void* input) const { return static_cast<const char*>(input) + offset; }
 
-  // `out` is written last, when all inputs of the block have been read, and so may be one of them.
-  void combine(const void* const* inputs, int p, void* out) const {
-    if (const Function pass = one_pass(kernel, p)) return combine_in_registers(pass, inputs, p, out);
-    alignas(64) char left_room[block_bytes];
+  // `out` is written last, when all inputs of the block have been read, and so may be one of them; else it may be `left_room`. A
+  // room of its own for each level: not inlined, as stacks may be small.
+  [[gnu::noinline]] void combine(const void* const* inputs, int p, char* left_room, void* out) const {
     alignas(64) char right_room[block_bytes];
     const int left = left_part(p);
     const void* halves[2] = {partial(inputs, left, left_room), partial(inputs + left, p - left, right_room)};
@@ -58,7 +57,10 @@ struct Block {
 
   const void* partial(const void* const* inputs, int p, char* room) const {
     if (p == 1) return at(inputs[0]);
-    combine(inputs, p, room);
+    if (const Function pass = one_pass(kernel, p))
+      combine_in_registers(pass, inputs, p, room);
+    else
+      combine(inputs, p, room, room);
     return room;
   }
 
@@ -70,11 +72,12 @@ struct Block {
 };
 
 void reduce_by_blocks(const Kernel& kernel, const void* const* inputs, int p, void* out, size_t bytes, size_t item) {
+  alignas(64) char room[block_bytes];
   const size_t step = block_bytes / item * item;
   for (size_t offset = 0; offset < bytes; offset += step) {
     const size_t rest = bytes - offset;
     const Block block = {kernel, offset, (rest < step ? rest : step) / item};
-    block.combine(inputs, p, static_cast<char*>(out) + offset);
+    block.combine(inputs, p, room, static_cast<char*>(out) + offset);
   }
 }
 

@@ -153,11 +153,11 @@ uint32_t next_sequence(Communicator* communicator) {
 }
 
 trace::CallFacts describe(const Operands& o, Communicator* communicator) {
-  const uint64_t unit = o.count * bytes_of(o.datatype);
-  const Share share = share_of(o, uint64_t(communicator->size), o.peer == communicator->rank);
   trace::CallFacts facts;
   facts.function = o.function;
-  facts.communicator = entry_of(communicator);
+  facts.communicator = entry_of(communicator);  // from here on its size and rank are known
+  const uint64_t unit = o.count * bytes_of(o.datatype);
+  const Share share = share_of(o, uint64_t(communicator->size), o.peer == communicator->rank);
   facts.datatype = datatype_entry(o.datatype);
   facts.op = op_entry(o.op);
   facts.sent = unit * share.sent;

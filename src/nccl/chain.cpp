@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/log.hpp"
@@ -22,6 +23,12 @@ struct Next {
   const profiler::Plugin4* four = nullptr;
 };
 
+// NCCL has one mask for all communicators of a process, and so has the next plugin, which may keep its address and set it once.
+constinit int next_mask = 0;
+
+// What NCCL looks for where no plugin is named. `stretto profile` names it then: nobody has asked for it.
+constexpr char default_plugin[] = "libnccl-profiler.so";
+
 void* open_plugin(const char* given) {
   if (void* handle = dlopen(given, RTLD_NOW | RTLD_LOCAL)) return handle;
   if (strchr(given, '/')) return nullptr;
@@ -38,10 +45,10 @@ bool is_own(const void* symbol) {
 Next load() {
   Next next;
   const char* given = settings().nccl_next_plugin;
-  if (!*given) return next;
+  if (!*given || strcasecmp(given, "none") == 0) return next;
   void* library = open_plugin(given);
   if (!library) {
-    if (speaks()) log(Level::warning, "STRETTO_NCCL_NEXT_PLUGIN=%s: %s", given, dlerror());
+    if (speaks() && strcmp(given, default_plugin) != 0) log(Level::warning, "STRETTO_NCCL_NEXT_PLUGIN=%s: %s", given, dlerror());
     return next;
   }
   next.six = static_cast<const profiler::Plugin6*>(dlsym(library, "ncclProfiler_v6"));
@@ -108,11 +115,12 @@ void* start_4(Context* context, Descriptor4& descriptor) {
   return handle;
 }
 
-// What the next plugin asks for may change as it goes; NCCL then has to know.
-void follow_mask(Context* context) {
-  const int wanted = __atomic_load_n(&context->chained_mask, __ATOMIC_RELAXED) | context->own_mask;
-  if (context->mask && __atomic_load_n(context->mask, __ATOMIC_RELAXED) != wanted)
-    __atomic_store_n(context->mask, wanted, __ATOMIC_RELAXED);
+int wanted_by_next() {
+  return __atomic_load_n(&next_mask, __ATOMIC_RELAXED);
+}
+
+bool wants(uint64_t type) {
+  return with_those_above(uint64_t(uint32_t(wanted_by_next()))) & type;
 }
 
 }  // namespace
@@ -121,11 +129,9 @@ void chain_init(Context* context, int version, const InitArguments& a) {
   const Next& next = next_plugin();
   Result result = invalid_usage;
   if (version >= 5 && next.six) {
-    result = next.six->init(&context->chained_context, a.comm_hash, &context->chained_mask, a.comm_name, a.nodes, a.ranks, a.rank,
-                            a.logger);
+    result = next.six->init(&context->chained_context, a.comm_hash, &next_mask, a.comm_name, a.nodes, a.ranks, a.rank, a.logger);
   } else if (next.four) {
-    result = next.four->init(&context->chained_context, &context->chained_mask, a.comm_name, a.comm_hash, a.nodes, a.ranks,
-                             a.rank, a.logger);
+    result = next.four->init(&context->chained_context, &next_mask, a.comm_name, a.comm_hash, a.nodes, a.ranks, a.rank, a.logger);
   } else if (next.six) {
     log_once(Level::warning, "STRETTO_NCCL_NEXT_PLUGIN: this NCCL speaks version %d of the profiler interface, which %s lacks",
              version, settings().nccl_next_plugin);
@@ -142,14 +148,14 @@ void chain_finalize(Context* context) {
     next.four->finalize(context->chained_context);
 }
 
-bool chain_wants(const Context* context, uint64_t type) {
-  if (!context->chained) return false;
-  return with_those_above(uint64_t(uint32_t(__atomic_load_n(&context->chained_mask, __ATOMIC_RELAXED)))) & type;
+void follow_mask(const Context* context) {
+  const int wanted = context->own_mask | wanted_by_next();
+  if (__atomic_load_n(context->mask, __ATOMIC_RELAXED) != wanted) __atomic_store_n(context->mask, wanted, __ATOMIC_RELAXED);
 }
 
 void* chain_start(Context* context, const Descriptor4& descriptor) {
   follow_mask(context);
-  if (!chain_wants(context, descriptor.type)) return nullptr;
+  if (!wants(descriptor.type)) return nullptr;
   Descriptor4 copy = descriptor;
   copy.parent = translated(descriptor.parent, descriptor.type, descriptor.proxy_operation.pid);
   return start_4(context, copy);
@@ -157,7 +163,7 @@ void* chain_start(Context* context, const Descriptor4& descriptor) {
 
 void* chain_start(Context* context, const Descriptor6& descriptor) {
   follow_mask(context);
-  if (!chain_wants(context, descriptor.type)) return nullptr;
+  if (!wants(descriptor.type)) return nullptr;
   Descriptor6 copy = descriptor;
   copy.parent = translated(descriptor.parent, descriptor.type, descriptor.proxy_operation.pid);
   if (copy.type == profiler::collective) copy.collective.group = translated(copy.collective.group, copy.type, 0);

@@ -13,12 +13,13 @@ struct InitArguments {
   profiler::Logger logger;
 };
 
-// version: that in which NCCL speaks. Sets context->chained, ->chained_context and ->chained_mask.
+// version: that in which NCCL speaks. Sets context->chained and ->chained_context.
 void chain_init(Context* context, int version, const InitArguments& arguments);
 void chain_finalize(Context* context);
 
-// Whether the next plugin is to hear of events of this type.
-bool chain_wants(const Context* context, uint64_t type);
+// Has NCCL tell of what this and the next plugin want, which may change as that goes.
+void follow_mask(const Context* context);
+
 // Its handle for the event.
 void* chain_start(Context* context, const profiler::Descriptor4& descriptor);
 void* chain_start(Context* context, const profiler::Descriptor6& descriptor);

@@ -48,6 +48,7 @@ Communicator* add(const Plan& plan, bool wrapped) {
   c->rank = plan.rank;
   c->device = plan.device;
   c->created_ticks = ticks();
+  c->nccl = library_asked();
   c->wrapped = wrapped;
   snprintf(c->name, sizeof c->name, "%s", plan.name ? plan.name : "");
   c->next = all;
@@ -57,7 +58,7 @@ Communicator* add(const Plan& plan, bool wrapped) {
 
 // The profiler plugin may learn the same in another thread meanwhile.
 void ask_library(Communicator* c, Comm handle) {
-  const int size = comm_size(handle), rank = comm_rank(handle), device = comm_device(handle);
+  const int size = comm_size(handle, c->nccl), rank = comm_rank(handle, c->nccl), device = comm_device(handle, c->nccl);
   const std::lock_guard<std::mutex> lock(mutex);
   if (c->size == 0) c->size = size;
   if (c->rank < 0) c->rank = rank;
@@ -66,14 +67,14 @@ void ask_library(Communicator* c, Comm handle) {
 
 Communicator* take_up(Comm handle) {
   Plan plan;
-  plan.size = comm_size(handle);
-  plan.rank = comm_rank(handle);
+  plan.size = comm_size(handle, library_asked());
+  plan.rank = comm_rank(handle, library_asked());
   plan.name = "not seen when it was made";
   const uint64_t facts[2] = {uint64_t(plan.size), unseen.fetch_add(1)};
   plan.identity = finish(mix(seed, facts, sizeof facts));
   trace::add_note("NCCL communicators were in use that were not seen when they were made: their identity is guessed");
   Communicator* c = plan_communicator(plan);
-  made(c, handle);
+  made(c, handle, true);
   return c;
 }
 
@@ -130,9 +131,9 @@ Communicator* plan_communicator(const Plan& plan) {
   return add(plan, true);
 }
 
-void made(Communicator* c, Comm handle) {
+void made(Communicator* c, Comm handle, bool ready) {
   if (!handle) return;
-  ask_library(c, handle);
+  if (ready) ask_library(c, handle);
   {
     const std::lock_guard<std::mutex> lock(mutex);
     if (Communicator* stale = search(handle); stale && stale != c) stale->alive = false;
@@ -140,7 +141,7 @@ void made(Communicator* c, Comm handle) {
     generation.fetch_add(1, std::memory_order_release);
   }
   communicator_made();
-  if (recording() && c->size > 0) entry_of(c);
+  if (ready && recording() && c->size > 0) entry_of(c);
 }
 
 void gone(Communicator* c) {
@@ -200,10 +201,9 @@ void bind_context(Communicator* c, void* context) {
 uint16_t entry_of(Communicator* c) {
   uint32_t entry = c->entry.load(std::memory_order_acquire);
   if (entry < trace::none16) return uint16_t(entry);
-  if (c->size == 0) {
-    if (Comm handle = c->handle.load(std::memory_order_acquire)) ask_library(c, handle);
-    if (c->size == 0) return trace::none16;  // NCCL is still making it
-  }
+  Comm handle = c->handle.load(std::memory_order_acquire);
+  if (handle && (c->size == 0 || c->device < 0)) ask_library(c, handle);
+  if (c->size == 0) return trace::none16;  // NCCL is still making it
   if (entry == trace::none16 && c->entry.compare_exchange_strong(entry, entering)) enter_table(c);
   while ((entry = c->entry.load(std::memory_order_acquire)) == entering) cpu_relax();
   return entry < trace::none16 ? uint16_t(entry) : trace::none16;

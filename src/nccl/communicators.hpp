@@ -22,7 +22,8 @@ struct Communicator {
   std::atomic<uint32_t> entry{trace::none16};  // index in the trace
   uint64_t identity = 0, parent = 0, created_ticks = 0;
   int size = 0, rank = -1, device = -1, nodes = 0;
-  bool wrapped = false;  // its calls are seen by the wrappers
+  const void* nccl = nullptr;  // whose it is, as library_asked() tells it
+  bool wrapped = false;        // its calls are seen by the wrappers
   bool alive = true;
   char name[72] = {};
   Communicator* next = nullptr;
@@ -41,8 +42,10 @@ struct Plan {
   int nodes = 0;
 };
 Communicator* plan_communicator(const Plan& plan);
-void made(Communicator* communicator, Comm handle);  // it exists; asks NCCL for what is not known yet
-void gone(Communicator* communicator);               // it was not made, or it was destroyed
+// It exists; asks NCCL for what is not known yet, unless NCCL still makes it (`ready`): then at its first call, since NCCL keeps
+// such a question as an error of the communicator.
+void made(Communicator* communicator, Comm handle, bool ready);
+void gone(Communicator* communicator);  // it was not made, or it was destroyed
 
 // Never null: a communicator that was not seen when it was made is taken up now.
 Communicator* communicator_of(Comm handle);
@@ -52,7 +55,7 @@ Communicator* communicator_of(Comm handle);
 Communicator* communicator_for_plugin(Communicator* mine, const Plan& plan, void* context);
 void bind_context(Communicator* communicator, void* context);
 
-// Its index in the trace's table, entered there at the first question.
+// Its index in the trace's table, entered there at the first question, when its size is known at the latest.
 uint16_t entry_of(Communicator* communicator);
 
 // NCCL knows no world ranks. Where a communicator is as large as the world and this process has the same rank in both, its other

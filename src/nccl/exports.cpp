@@ -70,11 +70,17 @@ Handle* own_event(Context* context, const Descriptor6& d) {
   }
 }
 
+// NCCL's proxy thread works for other processes too (PXN), and then tells of it with a context of theirs.
+bool may_be_foreign(uint64_t type) {
+  return type & (proxy_operation | proxy_step | net_plugin);
+}
+
 template <typename Descriptor>
 Result start_event(void* opaque, void** handle, Descriptor* descriptor) {
   Context* context = static_cast<Context*>(opaque);
   *handle = nullptr;
-  if (!context) return success;
+  if (!context || (may_be_foreign(descriptor->type) && !is_context(context))) return success;
+  if (context->ended.load(std::memory_order_acquire)) return success;
   Handle* own = context->own_mask ? own_event(context, *descriptor) : nullptr;
   if (context->chained) {
     void* chained = chain_start(context, *descriptor);
@@ -109,9 +115,9 @@ Result init(void** opaque, int* mask, int version, const InitArguments& a) {
   if (!context) return success;
   context->version = version;
   context->own_mask = wanted_events(version);
-  chain_init(context, version, a);
   context->mask = mask;
-  __atomic_store_n(mask, context->own_mask | context->chained_mask, __ATOMIC_RELAXED);  // one variable for all communicators
+  chain_init(context, version, a);
+  follow_mask(context);
   return success;
 }
 
@@ -129,8 +135,8 @@ Result init_6(void** context, uint64_t comm_hash, int* mask, const char* comm_na
 Result finalize(void* opaque) {
   Context* context = static_cast<Context*>(opaque);
   if (!context) return success;
-  chain_finalize(context);
   end_context(context);
+  chain_finalize(context);
   return success;
 }
 

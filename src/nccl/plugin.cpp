@@ -16,8 +16,7 @@ namespace {
 constexpr uint32_t most_outstanding = 8192;  // tasks of a communicator that wait for the GPU
 constexpr uint64_t inexact_ns = 1'000'000;   // by which clocks may be compared wrongly
 
-std::mutex contexts_mutex;
-Context* contexts = nullptr;
+std::atomic<Context*> contexts{nullptr};  // newest first
 Pool<Api> apis;
 Pool<GroupHandle> groups;
 Pool<Task> tasks;
@@ -219,9 +218,9 @@ Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int 
     context->communicator.store(communicator, std::memory_order_release);
     if (communicator && !communicator->wrapped) communicator_made();
   }
-  const std::lock_guard<std::mutex> lock(contexts_mutex);
-  context->next = contexts;
-  contexts = context;
+  context->next = contexts.load(std::memory_order_relaxed);
+  while (!contexts.compare_exchange_weak(context->next, context, std::memory_order_release)) {
+  }
   return context;
 }
 
@@ -229,11 +228,16 @@ void end_context(Context* context) {
   flush(context);
   Communicator* communicator = context->communicator.load(std::memory_order_acquire);
   if (communicator && !communicator->wrapped) gone(communicator);
-  const std::lock_guard<std::mutex> lock(contexts_mutex);
-  Context** link = &contexts;
-  while (*link && *link != context) link = &(*link)->next;
-  if (*link) *link = context->next;
-  delete context;
+  context->ended.store(true, std::memory_order_release);
+}
+
+bool is_context(const void* address) {
+  static thread_local const void* last = nullptr;
+  if (address == last) return true;
+  const Context* context = contexts.load(std::memory_order_acquire);
+  while (context && context != address) context = context->next;
+  if (context) last = address;
+  return context != nullptr;
 }
 
 Handle* start_group(Context* context, bool by_program) {
@@ -355,8 +359,7 @@ void tell_sequence(Call& call) {
 }
 
 void write_outstanding() {
-  const std::lock_guard<std::mutex> lock(contexts_mutex);
-  for (Context* context = contexts; context; context = context->next) flush(context);
+  for (Context* context = contexts.load(std::memory_order_acquire); context; context = context->next) flush(context);
 }
 
 }  // namespace stretto::nccl

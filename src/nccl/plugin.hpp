@@ -69,6 +69,8 @@ struct Channel : Handle {
   Task* task = nullptr;
 };
 
+// A communicator as NCCL knows it here. Never freed (some 300 bytes): communicators may share a proxy thread (splitShare), which
+// goes on using the context of the one that made it when that has ended.
 struct Context {
   Plan plan;
   char name[72] = {};
@@ -81,19 +83,20 @@ struct Context {
   uint32_t outstanding = 0;
   bool is_behind = false;  // NCCL tells of each kernel the times of an earlier one
   Context* next = nullptr;
-  // The next plugin's.
-  int version = 0;  // of the interface in which NCCL speaks
-  bool chained = false;
-  void* chained_context = nullptr;
-  int chained_mask = 0;
+  std::atomic<bool> ended{false};
+  int version = 0;      // of the interface in which NCCL speaks
   int* mask = nullptr;  // NCCL's
   int own_mask = 0;
+  // The next plugin's.
+  bool chained = false;
+  void* chained_context = nullptr;
 };
 
 // The events wanted for the trace itself; 0 where nothing is profiled.
 int wanted_events(int version);
 Context* make_context(const char* comm_name, uint64_t comm_hash, int nodes, int ranks, int rank);
 void end_context(Context* context);
+bool is_context(const void* address);  // of this process
 
 // Null: not wanted, or no memory.
 Handle* start_group(Context* context, bool by_program);

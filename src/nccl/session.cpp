@@ -23,8 +23,12 @@ std::atomic<State> state{State::unknown};
 std::mutex opening;
 Settings process_settings;
 std::atomic<bool> first_communicator{true};
-std::atomic<bool> controlled{false};                // the MPI side tells when to record
+std::atomic<bool> controlled{false};                // the MPI side tells where iterations begin
 std::atomic<const Communicator*> counted{nullptr};  // whose collectives make iterations
+
+// What the MPI side told before there was a trace. Under `opening`.
+bool told_off = false;
+int64_t told_iteration = -1;
 
 // Rank and size as the launchers tell them. torchrun's come first where torchrun started the process: around it there may be
 // a launcher that counts nodes.
@@ -104,6 +108,8 @@ State open() {
   const State now = open_now() ? State::on : State::off;
   if (now == State::on) {
     describe_process();
+    if (told_iteration >= 0) trace::mark(3, uint32_t(told_iteration));
+    if (told_off) trace::switch_recording(false);
     pthread_atfork(nullptr, nullptr, in_fork_child);
   }
   state.store(now, std::memory_order_release);
@@ -174,10 +180,13 @@ void now_and_then() {
 using namespace stretto::nccl;
 
 // MPI_Pcontrol and iterations, from Stretto's MPI library in the same process, which finds this by name. `what` is as in
-// trace::MarkEntry: 0 off, 1 on, 2 sums become 0, 3 iteration `number` begins.
+// trace::MarkEntry: 0 off, 1 on, 2 sums become 0, 3 iteration `number` begins. It makes no trace where NCCL is not used.
 extern "C" __attribute__((visibility("default"))) void stretto_nccl_control(uint32_t what, uint32_t number) {
-  if (!profiled()) return;
-  controlled.store(true, std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> lock(opening);
+  if (what == 3 && number > 0) controlled.store(true, std::memory_order_relaxed);
+  if (what <= 1) told_off = what == 0;
+  if (what == 3) told_iteration = number;
+  if (state.load(std::memory_order_relaxed) != State::on) return;
   if (what <= 1) stretto::trace::switch_recording(what == 1);
   if (what == 2) stretto::trace::reset_sums();
   if (what == 3) stretto::trace::mark(3, number);

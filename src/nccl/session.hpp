@@ -21,8 +21,8 @@ const Settings& settings();
 int world_rank();  // by the launcher's variables; -1: unknown
 int world_size();  // 0: unknown
 
-// Iterations: those that the MPI side tells of (stretto_nccl_control), else by STRETTO_ITERATION_CALLS on the communicator made
-// first.
+// Iterations: by STRETTO_ITERATION_CALLS on the communicator made first, until the MPI side tells (stretto_nccl_control) that one
+// begins after its first.
 void count_iterations(const Communicator* communicator, uint32_t sequence);
 
 void communicator_made();  // stamps the trace: the first one ends the initialisation

@@ -36,7 +36,7 @@ Result run_plain(Function function, Forward forward) {
   return result;
 }
 
-// Communicators that NCCL makes when the group ends: they are complete now, or were not made.
-void complete_creations(bool good);
+// Communicators that NCCL makes when the group ends: they exist now, or were not made.
+void complete_creations(Result result);
 
 }  // namespace stretto::nccl

@@ -25,7 +25,7 @@ Result run_group_end(Function function, void* info, const void* caller) {
   const Result result = forward();
   const bool good = result == success || result == in_progress;
   after_group_end(!good ? Outcome::failed : function == GroupEnd ? Outcome::done : Outcome::simulated);
-  complete_creations(good);
+  complete_creations(result);
   end_call(call, result);
   return result;
 }

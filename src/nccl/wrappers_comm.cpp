@@ -18,11 +18,13 @@ struct Creation {
 };
 constinit thread_local Creation* creations = nullptr;
 
-void complete_at(Communicator* communicator, Comm* where, bool good) {
-  if (good && where && *where)
-    made(communicator, *where);
-  else if (!good)
-    gone(communicator);
+bool failed(Result result) {
+  return result != success && result != in_progress;
+}
+
+void complete_at(Communicator* communicator, Comm* where, Result result) {
+  if (failed(result)) return gone(communicator);
+  if (where && *where) made(communicator, *where, result == success);
 }
 
 void complete_later(Communicator* communicator, Comm* where) {
@@ -33,17 +35,15 @@ void complete_later(Communicator* communicator, Comm* where) {
 // Runs what makes one communicator.
 template <typename Forward>
 Result make(Function function, const Plan& plan, Comm* where, Forward forward) {
-  look_for_libraries();
   Thread& t = this_thread;
   Communicator* communicator = plan_communicator(plan);
   t.making = communicator;
   const Result result = run_plain(function, forward);
   t.making = nullptr;
-  const bool good = result == success || result == in_progress;
-  if (good && t.depth)
+  if (t.depth && !failed(result))
     complete_later(communicator, where);
   else
-    complete_at(communicator, where, good);
+    complete_at(communicator, where, result);
   return result;
 }
 
@@ -97,11 +97,11 @@ auto forwarder(AnyFunction function, Arguments... arguments) {
 
 }  // namespace
 
-void complete_creations(bool good) {
+void complete_creations(Result result) {
   while (creations) {
     Creation* creation = creations;
     creations = creation->next;
-    complete_at(creation->communicator, creation->where, good);
+    complete_at(creation->communicator, creation->where, result);
     delete creation;
   }
 }
@@ -111,42 +111,42 @@ void complete_creations(bool good) {
 using namespace stretto::nccl;
 
 #define STRETTO_REAL(name) real(name, __builtin_return_address(0))
+#define STRETTO_MAKER(name) (look_for_libraries(), STRETTO_REAL(name))
 
 STRETTO_EXPORT Result ncclCommInitRank(Comm* comm, int size, UniqueId id, int rank) {
-  auto forward = forwarder(STRETTO_REAL(CommInitRank), comm, size, id, rank);
+  auto forward = forwarder(STRETTO_MAKER(CommInitRank), comm, size, id, rank);
   if (passes_through()) return forward();
   return make(CommInitRank, plan_of(&id, 1, size, rank, ""), comm, forward);
 }
 
 STRETTO_EXPORT Result ncclCommInitRankConfig(Comm* comm, int size, UniqueId id, int rank, Config* config) {
-  auto forward = forwarder(STRETTO_REAL(CommInitRankConfig), comm, size, id, rank, config);
+  auto forward = forwarder(STRETTO_MAKER(CommInitRankConfig), comm, size, id, rank, config);
   if (passes_through()) return forward();
   return make(CommInitRankConfig, plan_of(&id, 1, size, rank, name_in(config)), comm, forward);
 }
 
 STRETTO_EXPORT Result ncclCommInitRankScalable(Comm* comm, int size, int rank, int id_count, UniqueId* ids, Config* config) {
-  auto forward = forwarder(STRETTO_REAL(CommInitRankScalable), comm, size, rank, id_count, ids, config);
+  auto forward = forwarder(STRETTO_MAKER(CommInitRankScalable), comm, size, rank, id_count, ids, config);
   if (passes_through()) return forward();
   return make(CommInitRankScalable, plan_of(ids, ids ? id_count : 0, size, rank, name_in(config)), comm, forward);
 }
 
 // All ranks are this process's.
 STRETTO_EXPORT Result ncclCommInitAll(Comm* comms, int count, const int* devices) {
-  auto forward = forwarder(STRETTO_REAL(CommInitAll), comms, count, devices);
+  auto forward = forwarder(STRETTO_MAKER(CommInitAll), comms, count, devices);
   if (passes_through() || !comms || count <= 0) return forward();
-  look_for_libraries();
   Plan plan{identity_here(), 0, count, 0, ""};
   Communicator** planned = static_cast<Communicator**>(calloc(size_t(count), sizeof(Communicator*)));
   if (!planned) return forward();
   for (plan.rank = 0; plan.rank < count; ++plan.rank) planned[plan.rank] = plan_communicator(plan);
   const Result result = run_plain(CommInitAll, forward);
-  for (int i = 0; i < count; ++i) complete_at(planned[i], &comms[i], result == success);
+  for (int i = 0; i < count; ++i) complete_at(planned[i], &comms[i], result);
   free(planned);
   return result;
 }
 
 STRETTO_EXPORT Result ncclCommSplit(Comm comm, int color, int key, Comm* made_comm, Config* config) {
-  auto forward = forwarder(STRETTO_REAL(CommSplit), comm, color, key, made_comm, config);
+  auto forward = forwarder(STRETTO_MAKER(CommSplit), comm, color, key, made_comm, config);
   if (passes_through() || !comm) return forward();
   const Child child = child_of(comm, "split", uint64_t(int64_t(color)), name_in(config));
   if (color == no_color) return run_plain(CommSplit, forward);  // takes part, and gets none
@@ -154,7 +154,7 @@ STRETTO_EXPORT Result ncclCommSplit(Comm comm, int color, int key, Comm* made_co
 }
 
 STRETTO_EXPORT Result ncclCommShrink(Comm comm, int* excluded, int excluded_count, Comm* made_comm, Config* config, int flags) {
-  auto forward = forwarder(STRETTO_REAL(CommShrink), comm, excluded, excluded_count, made_comm, config, flags);
+  auto forward = forwarder(STRETTO_MAKER(CommShrink), comm, excluded, excluded_count, made_comm, config, flags);
   if (passes_through() || !comm) return forward();
   const Child child = child_of(comm, "shrink", hash_of_ranks(excluded, excluded_count), name_in(config));
   return make_child(CommShrink, child, made_comm, forward);
@@ -162,7 +162,7 @@ STRETTO_EXPORT Result ncclCommShrink(Comm comm, int* excluded, int excluded_coun
 
 // The new ranks know neither the parent nor, all of them, its id: the size is what all have in common.
 STRETTO_EXPORT Result ncclCommGrow(Comm comm, int size, const UniqueId* id, int rank, Comm* made_comm, Config* config) {
-  auto forward = forwarder(STRETTO_REAL(CommGrow), comm, size, id, rank, made_comm, config);
+  auto forward = forwarder(STRETTO_MAKER(CommGrow), comm, size, id, rank, made_comm, config);
   if (passes_through()) return forward();
   return run_plain(CommGrow, forward);  // taken up at its first call
 }

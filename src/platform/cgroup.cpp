@@ -86,6 +86,12 @@ struct InGroup {
   bool exists() const { return access(path, F_OK) == 0; }
 };
 
+// The kernel numbers the folders of groups, wherever they are seen. 0: it is not there.
+uint64_t number_of(const Cgroup& group) {
+  struct stat found;
+  return stat(InGroup(group).path, &found) == 0 ? found.st_ino : 0;
+}
+
 std::string_view read_limit(const Cgroup& group, const char* file, char* buffer, size_t capacity) {
   return read_text(InGroup(group, file).path, buffer, capacity);
 }
@@ -133,15 +139,16 @@ Cgroup find_own_cgroup(std::string_view controller) {
   return find_cgroup(groups, mounts, controller);
 }
 
-double cgroup_cpu_quota(const Cgroup& group) {
-  if (group.version == 0) return 0;
-  double least = 0;
+// Of equal ones that of the outermost group, which has most processes.
+CpuQuota cgroup_cpu_quota(const Cgroup& group) {
+  CpuQuota least;
+  if (group.version == 0) return least;
   for_each_level(group, [&](const Cgroup& level) {
     char quota[64], period[64];
     double cpus = level.version == 2 ? parse_cpu_max(read_limit(level, "cpu.max", quota, sizeof quota))
                                      : parse_cfs_quota(read_limit(level, "cpu.cfs_quota_us", quota, sizeof quota),
                                                        read_limit(level, "cpu.cfs_period_us", period, sizeof period));
-    if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
+    if (cpus > 0 && (least.cpus == 0 || cpus <= least.cpus)) least = {cpus, number_of(level)};
   });
   return least;
 }
@@ -150,8 +157,7 @@ uint64_t cgroup_scheduled_as(const Cgroup& group) {
   uint64_t number = 0;
   if (group.version == 0) return number;
   for_each_level(group, [&](const Cgroup& level) {
-    struct stat found;
-    if (number == 0 && is_scheduled_as_one(level) && stat(InGroup(level).path, &found) == 0) number = found.st_ino;
+    if (number == 0 && is_scheduled_as_one(level)) number = number_of(level);
   });
   return number;
 }

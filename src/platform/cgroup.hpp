@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "platform/cpus.hpp"
+
 namespace stretto::platform {
 
 // Where the group of one controller stands: `path` ("" or "/a/b") below `mount`. version 0: not found.
@@ -21,8 +23,8 @@ Cgroup find_cgroup(std::string_view groups, std::string_view mounts, std::string
 // The same from this process's own files.
 Cgroup find_own_cgroup(std::string_view controller);
 
-// The tightest limit of the group and all groups above it: CPUs' worth of time (0: unlimited), bytes (SIZE_MAX: unlimited).
-double cgroup_cpu_quota(const Cgroup& group);
+// The tightest limit of the group and all groups above it: CPUs' worth of time, bytes (SIZE_MAX: unlimited).
+CpuQuota cgroup_cpu_quota(const Cgroup& group);
 size_t cgroup_memory_limit(const Cgroup& group);
 
 // A number for the group of the cpu controller whose members the scheduler weighs against each other: that group, or the nearest

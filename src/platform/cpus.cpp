@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
+#include <new>
 
 #include "platform/caches.hpp"
 #include "platform/cgroup.hpp"
@@ -46,6 +48,21 @@ namespace {
 
 // The kernel refuses a mask shorter than its own, whatever the CPUs in it: ask with room for the largest it can be built for.
 constexpr int kernel_cpus = 65536;
+union KernelMask {
+  char room[kernel_cpus / 8];
+  cpu_set_t mask;
+};
+
+// Not on the stack, of which a thread may have no more. Null: no memory.
+std::unique_ptr<KernelMask[]> new_masks(size_t count) {
+  return std::unique_ptr<KernelMask[]>(new (std::nothrow) KernelMask[count]());
+}
+bool get_affinity(KernelMask& mask) {
+  return sched_getaffinity(0, sizeof mask.room, &mask.mask) == 0;
+}
+bool set_affinity(const KernelMask& mask) {
+  return sched_setaffinity(0, sizeof mask.room, &mask.mask) == 0;
+}
 
 int first_allowed_cpu() {
   CpuSet allowed = allowed_cpus();
@@ -78,31 +95,26 @@ int current_cpu() {
 }
 
 bool move_to(int cpu) {
-  union {
-    char room[kernel_cpus / 8];
-    cpu_set_t mask;
-  } before{}, only{};
-  if (cpu < 0 || cpu >= max_cpus || sched_getaffinity(0, sizeof before.room, &before.mask) != 0) return false;
-  if (!CPU_ISSET_S(size_t(cpu), sizeof before.room, &before.mask)) return false;
+  const auto masks = new_masks(2);
+  if (cpu < 0 || cpu >= max_cpus || !masks) return false;
+  KernelMask &before = masks[0], &only = masks[1];
+  if (!get_affinity(before) || !CPU_ISSET_S(size_t(cpu), sizeof before.room, &before.mask)) return false;
   CPU_SET_S(size_t(cpu), sizeof only.room, &only.mask);
-  const bool moved = sched_setaffinity(0, sizeof only.room, &only.mask) == 0;
-  return sched_setaffinity(0, sizeof before.room, &before.mask) == 0 && moved;
+  const bool moved = set_affinity(only);
+  return set_affinity(before) && moved;
 }
 
 CpuSet allowed_cpus() {
   CpuSet set;
-  union {
-    char room[kernel_cpus / 8];
-    cpu_set_t mask;
-  } kernel = {};
-  bool known = sched_getaffinity(0, sizeof kernel, &kernel.mask) == 0;
+  const auto kernel = new_masks(1);
+  const bool known = kernel && get_affinity(kernel[0]);
   long online = known ? 0 : std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L);
   for (int cpu = 0; cpu < max_cpus; ++cpu)
-    if (known ? CPU_ISSET_S(cpu, sizeof kernel, &kernel.mask) : cpu < online) set.add(cpu);
+    if (known ? CPU_ISSET_S(size_t(cpu), sizeof kernel[0].room, &kernel[0].mask) : cpu < online) set.add(cpu);
   return set;
 }
 
-double cpu_quota() {
+CpuQuota cpu_quota() {
   return cgroup_cpu_quota(find_own_cgroup("cpu"));
 }
 

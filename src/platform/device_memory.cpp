@@ -58,13 +58,18 @@ struct Driver {
   Result (*lock_pages)(void*, size_t, unsigned);
   Result (*start_copy_in)(DevicePointer, const void*, size_t, void*);
   Result (*start_copy_of_rows)(const RowsCopy*, void*);
+  void* stream;  // of all copies
 
   bool complete() const {
     return get_attributes && copy_out && copy_in && synchronize && push && pop && retain_primary && release_primary;
   }
 };
 
-void* const legacy_stream = reinterpret_cast<void*>(1);
+// All copies go by the calling thread's own stream, which every context has (CU_STREAM_PER_THREAD; "_ptds" of functions). It
+// waits for what the program has under way on the legacy stream, as MPI libraries' streams do, but not for other streams, where
+// an NCCL kernel may wait for a rank that waits in this very call. A stand-in for the driver that has no such functions has the
+// legacy stream.
+constexpr uintptr_t legacy_stream = 1, stream_of_thread = 2;
 
 // Where the loader's count is not known: the two never agree, and the slow way asks the loader.
 constexpr uint64_t never = UINT64_MAX;
@@ -111,8 +116,10 @@ const Driver* find_driver() {
   void* handle = driver_handle();
   take(&found.get_attributes, handle, "cuPointerGetAttributes");
   if (found.get_attributes == nullptr) return nullptr;
-  take(&found.copy_out, handle, "cuMemcpyDtoH_v2");
-  take(&found.copy_in, handle, "cuMemcpyHtoD_v2");
+  const bool of_thread = dlsym(handle, "cuMemcpyDtoH_v2_ptds") != nullptr && dlsym(handle, "cuMemcpyHtoD_v2_ptds") != nullptr;
+  found.stream = reinterpret_cast<void*>(of_thread ? stream_of_thread : legacy_stream);
+  take(&found.copy_out, handle, of_thread ? "cuMemcpyDtoH_v2_ptds" : "cuMemcpyDtoH_v2");
+  take(&found.copy_in, handle, of_thread ? "cuMemcpyHtoD_v2_ptds" : "cuMemcpyHtoD_v2");
   take(&found.synchronize, handle, "cuStreamSynchronize");
   take(&found.push, handle, "cuCtxPushCurrent_v2");
   take(&found.pop, handle, "cuCtxPopCurrent_v2");
@@ -200,7 +207,7 @@ Status copy_in_context(const void* device, const void* host, Copy copy) {
   return Status::good();
 }
 
-// Copies into device memory that need not have arrived before the legacy stream has been waited for.
+// Copies into device memory that need not have arrived before the stream has been waited for.
 class Inward {
  public:
   Inward(const Driver& cuda, void* device, const void* host)
@@ -234,12 +241,12 @@ class Inward {
     copy.from.pitch = copy.to.pitch = distance;
     copy.width = run.bytes;
     copy.height = rows;
-    return cuda_.start_copy_of_rows(&copy, legacy_stream);
+    return cuda_.start_copy_of_rows(&copy, cuda_.stream);
   }
 
   Result start_one(Run run) const {
     if (cuda_.start_copy_in == nullptr) return cuda_.copy_in(device(run), host_ + run.offset, run.bytes);
-    return cuda_.start_copy_in(device(run), host_ + run.offset, run.bytes, legacy_stream);
+    return cuda_.start_copy_in(device(run), host_ + run.offset, run.bytes, cuda_.stream);
   }
 
   DevicePointer device(Run run) const { return reinterpret_cast<DevicePointer>(device_) + run.offset; }
@@ -342,7 +349,7 @@ Status copy_from_device(void* host, const void* device, size_t bytes) {
 Status copy_to_device(void* device, const void* host, size_t bytes) {
   return copy_in_context(device, host, [=](const Driver& cuda) {
     Result error = cuda.copy_in(reinterpret_cast<DevicePointer>(device), host, bytes);
-    return error != 0 ? error : cuda.synchronize(legacy_stream);
+    return error != 0 ? error : cuda.synchronize(cuda.stream);
   });
 }
 
@@ -350,7 +357,7 @@ Status copy_to_device(void* device, const void* host, size_t bytes) {
 Status copy_runs_to_device(void* device, const void* host, Runs& runs) {
   return copy_in_context(device, host, [&](const Driver& cuda) {
     Result error = start_all(Inward(cuda, device, host), runs);
-    Result late = cuda.synchronize(legacy_stream);
+    Result late = cuda.synchronize(cuda.stream);
     return error != 0 ? error : late;
   });
 }

@@ -22,8 +22,9 @@ enum class Reason : uint8_t {
   not_prepared,  // a communicator that no blocking call has prepared, or one over nodes with few calls yet
   turn_of_mpi,   // STRETTO_TURNS
   revoked,       // by MPIX_Comm_revoke
+  of_session,    // a communicator that may be used after MPI_Finalize
 };
-inline constexpr int reason_count = int(Reason::revoked) + 1;
+inline constexpr int reason_count = int(Reason::of_session) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
     "none",
@@ -43,6 +44,7 @@ inline constexpr const char* reason_names[reason_count] = {
     "communicator not prepared",
     "turn of MPI",
     "communicator revoked",
+    "communicator of a session",
 };
 
 }  // namespace stretto::select

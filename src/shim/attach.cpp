@@ -1,4 +1,5 @@
-// Joining the other ranks at the end of MPI_Init, and leaving before MPI_Finalize.
+// Joining the other ranks at the end of MPI_Init, and leaving in MPI_Finalize.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,10 +14,12 @@
 #include "platform/device_memory.hpp"
 #include "select/reason.hpp"
 #include "shim/context.hpp"
+#include "shim/fault_tolerance.hpp"
 #include "shim/hooks.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
+#include "shim/own_comm.hpp"
 #include "shim/process.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
@@ -46,10 +49,15 @@ void decline_with_warning(bool speaks_here = speaks()) {
 
 // A probe that finds a message returns at once and drives nothing; one of a communicator of this process alone need not look at
 // the network at all. So it asks for what hardly anybody sends: a message of a neighbour with the largest tag that every MPI
-// allows.
+// allows. A program may have revoked MPI_COMM_WORLD, of which to ask is an error then.
 void drive_progress(void*) {
-  int flag;
-  mpi().Iprobe(context().neighbour, rare_tag, comm_world(), &flag, MPI_STATUS_IGNORE);
+  Context& c = context();
+  const bool revoked = c.world_is_revoked.load(std::memory_order_relaxed);
+  int flag, what;
+  const int code =
+      mpi().Iprobe(revoked ? 0 : c.neighbour, rare_tag, revoked ? own_comm() : comm_world(), &flag, MPI_STATUS_IGNORE);
+  if (code != MPI_SUCCESS && mpi().Error_class(code, &what) == MPI_SUCCESS && is_revocation(what))
+    c.world_is_revoked.store(true, std::memory_order_relaxed);
   if (anything_outstanding()) advance(true);
 }
 
@@ -147,15 +155,17 @@ bool find_place(const Settings& s, engine::Place* place, char* launch, size_t by
   return true;
 }
 
-int forget_nothing(MPI_Comm, int, void*, void*, void*, int* copy_made) {
-  *copy_made = 0;  // a duplicate is another communicator and gets state of its own
+// A duplicate is another communicator and gets state of its own, but is of a session where this one is.
+int communicator_copied(MPI_Comm, int, void*, void* attribute, void* copy, int* copy_made) {
+  *copy_made = attribute == &context().of_session;
+  if (*copy_made) *static_cast<void**>(copy) = attribute;
   return MPI_SUCCESS;
 }
 
 int communicator_freed(MPI_Comm, int, void* attribute, void*) {
   context().generation.fetch_add(1, std::memory_order_acq_rel);
   auto* communicator = static_cast<engine::Communicator*>(attribute);
-  if (communicator == context().without_memory) return MPI_SUCCESS;
+  if (context().is_common(communicator)) return MPI_SUCCESS;
   communicator->set_freed();
   communicator->let_go();
   return MPI_SUCCESS;
@@ -182,7 +192,7 @@ void forked_child() {
 // What is needed of MPI, before the others learn that this rank takes part.
 bool prepare_mpi(Context& c, const engine::Place& place) {
   c.neighbour = (place.world_rank + 1) % place.world_size;
-  bool ready = mpi().Comm_create_keyval(forget_nothing, communicator_freed, &c.keyval, nullptr) == MPI_SUCCESS &&
+  bool ready = mpi().Comm_create_keyval(communicator_copied, communicator_freed, &c.keyval, nullptr) == MPI_SUCCESS &&
                mpi().Comm_group(comm_world(), &c.world_group) == MPI_SUCCESS;
   if (!ready) set_verdict("MPI gives no attribute key or group");
   return ready;
@@ -241,6 +251,19 @@ void activate(Context& c) {
   prepare_communicator(comm_world());
 }
 
+// A library or program that takes calls before Stretto and completes requests by PMPI_Wait or its kin, which know nothing of what
+// Stretto has started; null: there is none.
+const char* who_else_completes() {
+  Dl_info own, other;
+  if (!dladdr(reinterpret_cast<const void*>(&communicator_freed), &own)) return nullptr;
+  for (const char* name : {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany",
+                           "MPI_Testsome", "MPI_Start", "MPI_Startall"})
+    if (const void* found = dlsym(RTLD_DEFAULT, name);
+        found != nullptr && dladdr(found, &other) && other.dli_fbase != own.dli_fbase)
+      return other.dli_fname;
+  return nullptr;
+}
+
 // Joins the ranks of this node. False: this rank takes no part, and has said so where it is worth it.
 bool join_here(const Settings& s, Context& c, engine::Place* place) {
   Settings reread;
@@ -254,6 +277,10 @@ bool join_here(const Settings& s, Context& c, engine::Place* place) {
   if (!s.accelerate) return set_verdict("acceleration is off"), false;
   static char launch[256];  // outlives this: the place points to it
   bool worth_saying = true;
+  if (const char* other = who_else_completes()) {
+    set_verdict("calls that complete requests are taken by %.120s", other);
+    return decline_with_warning(), false;
+  }
   if (!prepare_policy(s, c)) return decline_with_warning(), false;
   if (!find_place(s, place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void(), false;
   if (!prepare_mpi(c, *place)) return decline_with_warning(), false;

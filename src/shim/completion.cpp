@@ -2,16 +2,18 @@
 #include <string.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "shim/context.hpp"
 #include "shim/nonblocking.hpp"
 #include "shim/persistent.hpp"
+#include "shim/profile/words.hpp"
 #include "shim/wrap.hpp"
 
 namespace stretto::shim {
 namespace {
 
-constexpr uint32_t most_words = 8;
+constexpr uint32_t most_of_c = 8;
 
 // Between two looks. While there are windows, others may wait for what MPI does in the next one.
 void rest(uint32_t round) {
@@ -42,7 +44,7 @@ Testing testing(uint32_t index) {
 bool test_until_done(const Completion& c, int* code) {
   const Testing t = testing(c.index);
   int flag = 0;
-  Word words[most_words];
+  Word words[most_of_c];
   const uint32_t at = t.flag < 0 ? c.count : uint32_t(t.flag), added = t.flag < 0 ? 0 : 1;
   memcpy(words, c.words, at * sizeof(Word));
   words[at] = reinterpret_cast<Word>(&flag);
@@ -55,32 +57,6 @@ bool test_until_done(const Completion& c, int* code) {
     rest(round);
   }
   return false;
-}
-
-// MPI_Testall of MPICH 5.0 reports an error for persistent collectives of its own, where its MPI_Waitall does not: so requests
-// are looked at one by one, until MPI_Waitall need not wait.
-void look_until_all_are_done(const Completion& c) {
-  const int count = c.number(0);
-  int done = 0;
-  for (uint32_t round = 0; anything_outstanding() && done < count; ++round) {
-    if (advance(true)) round = 0;
-    int flag = 1;
-    while (flag && done < count) {
-      const int code = mpi().Request_get_status(c.request(c.words[1], done), &flag, MPI_STATUS_IGNORE);
-      if (code != MPI_SUCCESS) flag = 1;  // MPI_Waitall tells
-      done += flag;
-    }
-    if (done < count) rest(round);
-  }
-  advance();  // forgets what the looks have told
-}
-
-constexpr bool looks_one_by_one(const Completion& c) {
-#if defined(STRETTO_MPI_OMPI)
-  return (void)c, false;
-#else
-  return c.index == number::Waitall;
-#endif
 }
 
 // Which of its requests a call has completed: number k of them, k < many(). Those are counted from 0.
@@ -136,11 +112,100 @@ int call_in_c(AnyFunction function, Word* words, uint32_t count) {
   return int(forward_words(function, words, count));
 }
 
+#if defined(STRETTO_MPI_OMPI)
+constexpr bool waits_one_by_one(uint32_t) {
+  return false;
+}
+int wait_one_by_one(const Completion&) {
+  return MPI_SUCCESS;
+}
+#else
+// MPI_Waitall: of MPICH 5.0 MPI_Testall reports an error for persistent collectives of its own, and MPI_Request_get_status makes
+// persistent receives inactive, whose status and error are lost. So each request is tested, until MPI may wait for the rest.
+constexpr bool waits_one_by_one(uint32_t index) {
+  return index == number::Waitall;
+}
+
+class OneByOne {
+ public:
+  explicit OneByOne(const Completion& c)
+      : count_(c.number(0)), requests_(reinterpret_cast<MPI_Request*>(c.words[1])), statuses_(statuses_of_all(c)) {}
+
+  int wait() {
+    for (uint32_t round = 0; takes_statuses_ && anything_outstanding() && done_ < count_; ++round) {
+      if (advance(true)) round = 0;
+      while (done_ < count_ && test_next()) {
+      }
+      if (done_ < count_) rest(round);
+    }
+    if (done_ == 0) return wait_for_rest();
+    if (done_ < count_) wait_for_rest();
+    return failed_ ? int(MPI_ERR_IN_STATUS) : int(MPI_SUCCESS);
+  }
+
+ private:
+  static MPI_Status* statuses_of_all(const Completion& c) {
+    const bool none = !c.in_c && profile::fortran_ignores_status(reinterpret_cast<const void*>(c.words[2]));
+    return none ? MPI_STATUSES_IGNORE : reinterpret_cast<MPI_Status*>(c.words[2]);
+  }
+  Word request() const { return reinterpret_cast<Word>(requests_ + done_); }
+  Word status() const { return reinterpret_cast<Word>(wants_statuses_ ? statuses_ + done_ : statuses_); }
+
+  bool test_next() {
+    int flag = 0;
+    Word words[] = {request(), reinterpret_cast<Word>(&flag), status()};
+    const int code = call_and_tell(number::Test, words);
+    if (code == MPI_SUCCESS && !flag) return false;
+    note(1, code);
+    ++done_;
+    return true;
+  }
+  int wait_for_rest() {
+    Word words[] = {Word(count_ - done_), request(), status()};
+    const int code = call_and_tell(number::Waitall, words);
+    if (done_ > 0 && code != MPI_ERR_IN_STATUS) note(count_ - done_, code);
+    if (code == MPI_ERR_IN_STATUS && !std::exchange(failed_, true)) set_errors(0, done_, MPI_SUCCESS);
+    return code;
+  }
+  static int call_and_tell(uint32_t index, Word (&words)[3]) {
+    const Completion c{index, words, 3, function_address, call_in_c, request_in_c, true};
+    return told(c, c.call(c.function(index), words, 3));
+  }
+
+  // `many` requests are done with `code`. Statuses have an error where any request failed, and only there.
+  void note(int many, int code) {
+    if (code != MPI_SUCCESS && !std::exchange(failed_, true)) set_errors(0, done_, MPI_SUCCESS);
+    if (failed_) set_errors(done_, many, code);
+  }
+  void set_errors(int first, int many, int code) {
+    for (int i = first; wants_statuses_ && i < first + many; ++i) statuses_[i].MPI_ERROR = code;
+  }
+
+  const int count_;
+  MPI_Request* const requests_;
+  MPI_Status* const statuses_;
+  const bool wants_statuses_ = statuses_ != MPI_STATUSES_IGNORE && statuses_ != nullptr;
+  const bool takes_statuses_ = wants_statuses_ || statuses_ == MPI_STATUSES_IGNORE;  // else MPI says what is wrong
+  int done_ = 0;
+  bool failed_ = false;
+};
+
+int wait_one_by_one(const Completion& c) {
+  return OneByOne(c).wait();
+}
+#endif
+
 // A null pointer to requests or for what the call finds: MPI says what is wrong, or that there is nothing to do. (Statuses, which
 // are last, may be null.)
 bool lacks_an_argument(const Completion& c) {
   const uint32_t first = c.index == number::Wait || c.index == number::Test ? 0 : 1;
   return c.in_c && std::count(c.words + first, c.words + c.count - 1, Word(0)) > 0;
+}
+
+// More words than the function takes do no harm.
+template <size_t... positions>
+Word forward_many(AnyFunction f, const Word* words, std::index_sequence<positions...>) {
+  return forward(f, words[positions]...);
 }
 
 }  // namespace
@@ -155,8 +220,10 @@ Word forward_words(AnyFunction f, const Word* w, uint32_t count) {
       return forward(f, w[0], w[1], w[2], w[3]);
     case 5:
       return forward(f, w[0], w[1], w[2], w[3], w[4]);
-    default:
+    case 6:
       return forward(f, w[0], w[1], w[2], w[3], w[4], w[5]);
+    default:
+      return forward_many(f, w, std::make_index_sequence<most_words>());
   }
 }
 
@@ -168,10 +235,7 @@ int complete(const Completion& c) {
   int code = MPI_SUCCESS;
   advance(waits_for_requests(c.index));
   if (lacks_an_argument(c)) return c.call(c.function(c.index), c.words, c.count);
-  if (looks_one_by_one(c)) {
-    look_until_all_are_done(c);
-    return told(c, c.call(c.function(c.index), c.words, c.count));
-  }
+  if (waits_one_by_one(c.index)) return wait_one_by_one(c);
   const bool done = waits_for_requests(c.index) && test_until_done(c, &code);
   if (!done) code = c.call(c.function(c.index), c.words, c.count);
   return told(c, code);

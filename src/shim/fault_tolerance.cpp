@@ -53,6 +53,7 @@ bool is_revoked(MPI_Comm comm) {
 
 void learn_of_revocation(MPI_Comm comm) {
   Communicator* const communicator = attached() ? known(comm) : nullptr;
+  if (comm == comm_world()) context().world_is_revoked.store(true, std::memory_order_relaxed);
   revoke(comm);
   revoke_persistent(comm);
   if (communicator != nullptr) communicator->revoke();

@@ -89,11 +89,24 @@ bool adds_like(MPI_Datatype type) {
   return mpi().Reduce_local(&left, &right, 1, type, sum) == MPI_SUCCESS && right == Number(3.75);
 }
 
+// Whether the MPI library has 1 for Fortran's true, as the kernels do; made for compilers of Intel's it may have -1.
+bool true_is_one() {
+  MPI_Datatype type{};
+  MPI_Op either{};
+  int64_t left = 1, right = 0;
+  if (!predefined("MPI_LOGICAL", &type) || !predefined("MPI_LOR", &either) || !reduces(type, either)) return true;
+  return mpi().Reduce_local(&left, &right, 1, type, either) != MPI_SUCCESS || right == 1;
+}
+
 kernels::Type type_of(const NamedType& named, MPI_Datatype handle, size_t size) {
   if (named.family == Family::complex && size == 32)
     return quads_add && adds_like<QuadComplex>(handle) ? kernels::Type::c128 : kernels::Type::opaque;
   if (named.family == Family::real16)
     return quads_add && adds_like<kernels::Quad>(handle) ? kernels::Type::f128 : kernels::Type::opaque;
+  if (named.family == Family::logical) {
+    static const bool one = true_is_one();
+    if (!one) return kernels::Type::opaque;
+  }
   return kernel_type(named.family, size);
 }
 

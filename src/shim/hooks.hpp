@@ -1,6 +1,6 @@
 // Where the generated wrappers hand over to Stretto. The wrappers call these only between a successful MPI_Init
-// (attach() has returned) and MPI_Finalize (detach() is about to be called), and never when the program's MPI is not
-// the one this library is built for. They may be called from several threads at once under MPI_THREAD_MULTIPLE.
+// (attach() has returned) and MPI_Finalize, where detach() is called, and never when the program's MPI is not the one this
+// library is built for. They may be called from several threads at once under MPI_THREAD_MULTIPLE.
 #pragma once
 #include <cstdint>
 
@@ -53,7 +53,8 @@ bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements
                Numbers receive_counts, Numbers receive_displacements, Types receive_types, MPI_Comm comm, Call& call);
 
 // attach.cpp. attach: right after a successful MPI_Init or MPI_Init_thread; the record is open, its header knows the
-// world rank and size, and named_type and named_op work. detach: right before MPI_Finalize.
+// world rank and size, and named_type and named_op work. detach: in MPI_Finalize, while MPI may still be
+// called.
 void attach();
 void detach();
 

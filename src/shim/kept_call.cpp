@@ -99,7 +99,7 @@ bool KeptCall::keep_type(MPI_Datatype* type) {
   Layout layout;
   if (!describe(*type, &layout) || !layout.committed) return false;
   if (layout.named) return true;
-  if (type_count_ == type_room_ || mpi().Type_dup(*type, &types_[type_count_]) != MPI_SUCCESS) return false;
+  if (type_count_ == type_room_ || copy_type(*type, &types_[type_count_]) != MPI_SUCCESS) return false;
   *type = types_[type_count_++];
   return true;
 }

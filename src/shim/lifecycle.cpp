@@ -41,6 +41,33 @@ void describe_mismatch(trace::Header* header) {
            name(library().flavor));
 }
 
+void leave() {
+  if (attached_now.exchange(false)) detach();
+  free_own_comm();
+}
+
+int not_copied(MPI_Comm, int, void*, void*, void*, int* copy_made) {
+  *copy_made = 0;
+  return MPI_SUCCESS;
+}
+
+int self_ends(MPI_Comm, int, void*, void*) {
+  leave();
+  return MPI_SUCCESS;
+}
+
+// MPI_Finalize begins with the delete callbacks of MPI_COMM_SELF's attributes, those that were set last first. They may
+// communicate, so Stretto leaves with its own, which is the first of all. False: it must leave before. So it is where a thread of
+// its own may be in MPI's functions, which MPI may keep out during a callback, and over nodes, where communicators are freed.
+bool leaves_last = false;
+bool leave_with_self() {
+  const engine::Locality here = engine::locality();
+  if (here.world > here.size || strcmp(settings().progress, "thread") == 0) return false;
+  int key;
+  return mpi().Comm_create_keyval(not_copied, self_ends, &key, nullptr) == MPI_SUCCESS &&
+         mpi().Comm_set_attr(comm_self(), key, nullptr) == MPI_SUCCESS;
+}
+
 }  // namespace
 
 void initialised(uint64_t begin, uint32_t index) {
@@ -53,6 +80,7 @@ void initialised(uint64_t begin, uint32_t index) {
   header->stage = uint32_t(trace::Stage::initialised);
   if (library().flavor != own_flavor()) return describe_mismatch(header);
   describe_world(header);
+  leaves_last = leave_with_self();
   prepare_handles();
   attach();
   attached_now.store(true, std::memory_order_release);
@@ -69,8 +97,7 @@ bool wants_any_thread() {
 void finalizing(uint64_t begin) {
   library();
   profile::profile_finalizing(begin);
-  if (attached_now.exchange(false)) detach();
-  free_own_comm();
+  if (!leaves_last) leave();
   trace::header()->finalize_ns = now_ns();
   trace::calibrate();
   trace::header()->stage = uint32_t(trace::Stage::finalized);

@@ -15,7 +15,7 @@ bool wants_any_thread();
 // `plain` makes the call and returns its code.
 template <class Plain>
 Word init_with(uint32_t index, Plain plain) {
-  if (in_fortran) return plain();
+  if (in_fortran != 0) return plain();
   const uint64_t begin = ticks();
   const Word code = plain();
   trace::count_call(index, ticks() - begin, 0);
@@ -25,7 +25,7 @@ Word init_with(uint32_t index, Plain plain) {
 
 template <class Plain>
 Word finalize_with(Plain plain) {
-  if (in_fortran) return plain();
+  if (in_fortran != 0) return plain();
   const uint64_t entered = ticks();
   finalizing(entered);
   const uint64_t begin = ticks();
@@ -39,7 +39,7 @@ Word finalize_with(Plain plain) {
 
 template <class Plain>
 Word abort_with(Plain plain) {
-  if (!in_fortran) aborting(), send_record();
+  if (in_fortran == 0) aborting(), send_record();
   return plain();
 }
 

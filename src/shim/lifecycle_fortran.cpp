@@ -11,7 +11,7 @@ template <class... Words>
 Word call_fortran(uint32_t index, Form form, Word ierror, Words... words) {
   MPI_Fint code = MPI_SUCCESS;
   MPI_Fint* result = ierror ? as<MPI_Fint*>(ierror) : &code;
-  forward_fortran(fortran_function(index, form), words..., reinterpret_cast<Word>(result));
+  forward_fortran(index, form, words..., reinterpret_cast<Word>(result));
   return Word(*result);
 }
 

@@ -21,7 +21,7 @@ bool least_of(MPI_Comm comm, int64_t* values, int count);
 // the same settings, rules and build.
 bool all_nodes_agree(bool joined, uint64_t fingerprint);
 
-// Before MPI_Finalize: gives back what communicators still have of MPI.
+// In MPI_Finalize: gives back what communicators still have of MPI.
 void free_rails();
 
 // Ends the job: a rank that cannot do its part of a collective over nodes has no way to tell the others.

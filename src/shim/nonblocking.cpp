@@ -280,7 +280,13 @@ int error_to_tell(const Completion& c, int code) {
   if (error == MPI_SUCCESS) return code;
   int count;
   MPI_Status* statuses = statuses_of(c, &count);
-  if (statuses == nullptr) return completes_several(c) ? int(MPI_ERR_IN_STATUS) : error;
+  if (statuses == nullptr && completes_several(c)) return MPI_ERR_IN_STATUS;
+  if (statuses == nullptr) {
+    auto* status = reinterpret_cast<MPI_Status*>(c.words[c.count - 1]);
+    if (c.in_c && status != MPI_STATUS_IGNORE && status != nullptr && status->MPI_SOURCE == mark_of_failure)
+      status->MPI_SOURCE = MPI_ANY_SOURCE;
+    return error;
+  }
   for (int i = 0; i < count; ++i) {
     const bool failed = statuses[i].MPI_SOURCE == mark_of_failure;
     if (failed || code == MPI_SUCCESS) statuses[i].MPI_ERROR = failed ? error : MPI_SUCCESS;

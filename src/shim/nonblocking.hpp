@@ -51,7 +51,7 @@ bool take_refused_cancel();
 // left to, unless the call `waits`, and so has nothing else to do, or there is little to do. False: none could go on.
 bool advance(bool waits = false);
 
-// Before MPI_Finalize: completes them all and ends the helper thread.
+// In MPI_Finalize: completes them all and ends the helper thread.
 void finish_operations();
 
 // The words of a call that completes requests, and how functions of its language are called.
@@ -66,6 +66,8 @@ struct Completion {
 
   int number(uint32_t word) const { return in_c ? int(words[word]) : *reinterpret_cast<const int*>(words[word]); }
 };
+// Where there are more than six words there is room for most_words.
+inline constexpr uint32_t most_words = 16;
 Word forward_words(AnyFunction function, const Word* words, uint32_t count);
 
 inline constexpr bool waits_for_requests(uint32_t index) {
@@ -95,6 +97,29 @@ MPI_Status* statuses_of(const Completion& completion, int* count);
 inline constexpr bool frees_communicator(uint32_t index) {
   return index == number::Comm_free || index == number::Comm_disconnect;
 }
+// While MPI frees a communicator in this thread: callbacks of the program's attributes may use it until the end, when Stretto's
+// own attribute may be gone, or can no longer be set. A null handle: nothing.
+class BeingFreed {
+ public:
+  explicit BeingFreed(MPI_Comm comm);
+  ~BeingFreed();
+  BeingFreed(const BeingFreed&) = delete;
+  BeingFreed& operator=(const BeingFreed&) = delete;
+
+  // Null: it is not being freed here.
+  static BeingFreed* find(MPI_Comm comm);
+  engine::Communicator* communicator() const { return communicator_; }  // null: it has had none yet
+  void keep(engine::Communicator* made) {
+    communicator_ = made;
+    made_here_ = true;
+  }
+
+ private:
+  MPI_Comm comm_;
+  engine::Communicator* communicator_ = nullptr;
+  bool made_here_ = false;
+  BeingFreed* outer_ = nullptr;
+};
 // Before such a call, which is collective: where communicators of MPI's own go with it, its operations end first.
 void end_operations_on(MPI_Comm comm);
 
@@ -110,11 +135,28 @@ inline void count_windows(int code) {
   if constexpr (index == number::Win_free) open_windows.fetch_sub(1, std::memory_order_relaxed);
 }
 
-// Calls that make a communicator, as the last of their words.
-inline constexpr bool makes_communicator(uint32_t index) {
+// Calls that make a communicator, as the last of their words: in a session, where it may be used after MPI_Finalize;
+inline constexpr bool makes_of_session(uint32_t index) {
+  return index == number::Comm_create_from_group || index == number::Intercomm_create_from_groups;
+}
+// of another one, which is the first word, but by no duplication, as attributes tell of those;
+inline constexpr bool derives_communicator(uint32_t index) {
+  return index == number::Comm_split || index == number::Comm_split_type || index == number::Comm_create ||
+         index == number::Comm_create_group || index == number::Intercomm_create || index == number::Intercomm_merge ||
+         index == number::Cart_create || index == number::Cart_sub || index == number::Graph_create ||
+         index == number::Dist_graph_create || index == number::Dist_graph_create_adjacent;
+}
+// for which what collectives on it need is made there and then.
+inline constexpr bool prepares_communicator(uint32_t index) {
   return index == number::Comm_dup || index == number::Comm_dup_with_info || index == number::Comm_split ||
          index == number::Comm_split_type || index == number::Comm_create;
 }
+inline constexpr bool makes_communicator(uint32_t index) {
+  return makes_of_session(index) || derives_communicator(index) || prepares_communicator(index);
+}
+// Those of sessions are left to MPI.
+bool is_of_session(MPI_Comm comm);
+void made_of_session(MPI_Comm comm);
 // Makes what collectives on it need, as waiting is allowed here and not in a nonblocking call. Collective.
 void prepare_communicator(MPI_Comm comm);
 

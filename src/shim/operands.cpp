@@ -8,6 +8,7 @@
 #include "shim/mpi.hpp"
 #include "shim/own_comm.hpp"
 #include "shim/process.hpp"
+#include "shim/wrap.hpp"
 
 namespace stretto::shim {
 namespace {
@@ -55,6 +56,14 @@ bool has_large_counts(MPI_Datatype type) {
          (f.envelope(type, &integers, &addresses, &large, &types, &combiner) != MPI_SUCCESS || large > 0);
 }
 
+// Those that MPI_Type_create_f90_real and its kin give are predefined too, and nobody may free them.
+bool is_predefined(MPI_Datatype type) {
+  int integers, addresses, types, combiner;
+  if (has_large_counts(type)) return false;
+  if (mpi().Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS) return true;
+  return combiner == MPI_COMBINER_NAMED || (combiner >= MPI_COMBINER_F90_REAL && combiner <= MPI_COMBINER_F90_INTEGER);
+}
+
 // A duplicate or contiguous type is as dense as the type it is made of.
 bool inner_is_dense(MPI_Datatype type, int integers, int depth) {
   int count[1] = {0};
@@ -62,8 +71,7 @@ bool inner_is_dense(MPI_Datatype type, int integers, int depth) {
   MPI_Datatype inner[1];
   if (mpi().Type_get_contents(type, integers, 0, 1, count, addresses, inner) != MPI_SUCCESS) return false;
   bool dense = is_dense(inner[0], depth + 1);
-  TypeFacts facts;
-  if (!named_type(inner[0], &facts)) mpi().Type_free(&inner[0]);  // get_contents made a handle of it
+  if (!is_predefined(inner[0])) mpi().Type_free(&inner[0]);  // get_contents made a handle of it
   return dense;
 }
 
@@ -194,6 +202,33 @@ class Elements {
   bool moved_ = false;
 };
 
+// So many bytes, as an element of one datatype.
+int make_bytes(size_t bytes, MPI_Datatype* made) {
+  constexpr int chunk_bytes = 1 << 30;
+  MPI_Datatype chunk;
+  if (int code = mpi().Type_contiguous(chunk_bytes, byte_type(), &chunk)) return code;
+  const int lengths[] = {int(bytes / chunk_bytes), int(bytes % chunk_bytes)};
+  const MPI_Aint places[] = {0, MPI_Aint(lengths[0]) * chunk_bytes};
+  const MPI_Datatype types[] = {chunk, byte_type()};
+  const int code = mpi().Type_create_struct(2, lengths, places, types, made);
+  mpi().Type_free(&chunk);
+  return code != MPI_SUCCESS ? code : mpi().Type_commit(made);
+}
+
+// Packs, or unpacks, an element of more bytes than MPI_Pack can count, for an MPI without MPI_Pack_c: as a message of this
+// process to itself.
+int move_large(const Elements& elements, char* bytes, size_t size, bool packs) {
+  MPI_Datatype whole;
+  if (own_comm() == comm_null()) return MPI_ERR_COUNT;
+  if (int code = make_bytes(size, &whole)) return code;
+  const int code = packs ? mpi().Sendrecv(elements.at(), elements.count(), elements.type(), 0, 0, bytes, 1, whole, 0, 0,
+                                          own_comm(), MPI_STATUS_IGNORE)
+                         : mpi().Sendrecv(bytes, 1, whole, 0, 0, elements.at(), elements.count(), elements.type(), 0, 0,
+                                          own_comm(), MPI_STATUS_IGNORE);
+  mpi().Type_free(&whole);
+  return code;
+}
+
 }  // namespace
 
 bool describe(MPI_Datatype type, Layout* layout) {
@@ -208,6 +243,11 @@ bool describe(MPI_Datatype type, Layout* layout) {
     return true;
   }
   return !is_null(type) && look_up_and_remember(type, layout);
+}
+
+int copy_type(MPI_Datatype type, MPI_Datatype* copy) {
+  const int code = mpi().Type_contiguous(1, type, copy);
+  return code != MPI_SUCCESS ? code : mpi().Type_commit(copy);
 }
 
 bool is_refused_for_nothing(MPI_Datatype type) {
@@ -244,7 +284,7 @@ int pack(const Layout& layout, const void* from, size_t count, void* to) {
     MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
     if (mpi().Pack_c.present())
       return mpi().Pack_c(source.at(), source.count(), source.type(), target, large_room, &large_position, comm_self());
-    if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
+    if (large_room > INT32_MAX) return move_large(source, target, layout.size, true);
     int position = 0, room = int(large_room);
     return mpi().Pack(source.at(), source.count(), source.type(), target, room, &position, comm_self());
   });
@@ -258,7 +298,7 @@ int unpack(const Layout& layout, const void* from, size_t count, void* to) {
     MPI_Count large_position = 0, large_room = MPI_Count(elements) * MPI_Count(layout.size);
     if (mpi().Unpack_c.present())
       return mpi().Unpack_c(source, large_room, &large_position, target.at(), target.count(), target.type(), comm_self());
-    if (large_room > INT32_MAX) return int(MPI_ERR_COUNT);
+    if (large_room > INT32_MAX) return move_large(target, const_cast<char*>(source), layout.size, false);
     int position = 0, room = int(large_room);
     return mpi().Unpack(source, room, &position, target.at(), target.count(), target.type(), comm_self());
   });
@@ -309,3 +349,17 @@ int UserReduction::apply_block(const char* in, char* inout, size_t count) {
 }
 
 }  // namespace stretto::shim
+
+using namespace stretto::shim;
+
+extern "C" {
+
+// Not in the table of functions. Callbacks of the program's attributes may use a datatype after `type_freed` has been called for
+// it.
+STRETTO_WRAPPER int MPI_Type_free(MPI_Datatype* type) {
+  const int code = mpi().Type_free(type);
+  types_freed.fetch_add(1, std::memory_order_acq_rel);
+  return code;
+}
+
+}  // extern "C"

@@ -22,6 +22,10 @@ struct Layout {
 // False: not usable (null, unknown to MPI; not committed, in the MPIs that look at every datatype of a collective).
 bool describe(MPI_Datatype type, Layout* layout);
 
+// Another handle of the same elements, committed; whoever has it frees it. Not by MPI_Type_dup, which calls what the program has
+// for its attributes. An MPI error code.
+int copy_type(MPI_Datatype type, MPI_Datatype* copy);
+
 // What MPI refuses of a block in which there is nothing: Open MPI the null datatype; else programs pass any.
 bool is_refused_for_nothing(MPI_Datatype type);
 

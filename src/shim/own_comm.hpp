@@ -6,7 +6,7 @@
 
 namespace stretto::shim {
 
-// After MPI_Init, and before MPI_Finalize. Not at the same time as others.
+// After MPI_Init, and in MPI_Finalize. Not at the same time as others.
 void make_own_comm();
 void free_own_comm();
 

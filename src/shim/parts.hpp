@@ -11,8 +11,10 @@ namespace stretto::shim {
 // A part of a message that is not full is the last, so that a receiver with room for more knows its end.
 struct Part {
   static constexpr int nobody = -1;
-  int from;         // nobody: it is sent
+  int from;  // nobody: it is sent
+  int tag;
   size_t at, full;  // where it begins, and how long it is where it is not the last
+  size_t* came;     // where to tell how many bytes the message had; null: nobody asks
 };
 
 struct Parts {

@@ -20,7 +20,7 @@ namespace stretto::shim {
 
 std::atomic<bool> attached_now{false};
 std::atomic<bool> taking_now{false};
-constinit thread_local bool in_fortran = false;
+constinit thread_local uint32_t in_fortran = 0;
 
 namespace {
 

@@ -47,14 +47,20 @@ size_t bytes_of(const MPI_Status& status) {
 
 class Rail final : public collective::Links, public RailComms {
  public:
-  Rail(MPI_Comm comm, MPI_Comm all) : RailComms(comm, all) {
+  // What this rank has exchanged with another one.
+  struct Peer {
+    size_t unasked;           // bytes sent since it was known to have received all before
+    uint32_t sent, received;  // messages in parts
+  };
+
+  // peers: by rank of `all`.
+  Rail(MPI_Comm comm, MPI_Comm all, std::unique_ptr<Peer[]> peers) : RailComms(comm, all), peers_(std::move(peers)) {
     if (comm_ != comm_null()) {
       mpi().Comm_rank(comm_, &rank_);
       mpi().Comm_size(comm_, &size_);
     }
     mpi().Comm_size(all_, &ranks_);
     std::fill_n(requests_, slots + message_slots, named<MPI_Request>("MPI_REQUEST_NULL"));
-    unasked_.reset(new (std::nothrow) size_t[size_t(ranks_)]());
   }
 
   Status barrier() override {
@@ -178,14 +184,17 @@ class Rail final : public collective::Links, public RailComms {
     return status_of(mpi().Allreduce(MPI_IN_PLACE, number, 1, type, sum, all_));
   }
 
-  Status receive(int from, void* data, size_t bytes) override {
-    return in_parts(from, bytes, [&](size_t at, int part, MPI_Request* request) {
-      return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, message_tag, all_, request);
+  Status receive(int from, void* data, size_t bytes, size_t* came) override {
+    const int tag = tag_of(peers_[from].received++);
+    return in_parts({from, tag, 0, 0, came}, bytes, [&](size_t at, int part, MPI_Request* request) {
+      return mpi().Irecv(static_cast<char*>(data) + at, part, byte_type(), from, tag, all_, request);
     });
   }
   Status send(int to, const void* data, size_t bytes) override {
-    return in_parts(Part::nobody, bytes, [&](size_t at, int part, MPI_Request* request) {
-      return isend(to, static_cast<const char*>(data) + at, part, message_tag, request, kept_unasked / size_t(ranks_));
+    const uint32_t number = peers_[to].sent++;
+    const size_t most = number % (tags / 2) == tags / 2 - 1 ? 0 : kept_unasked / size_t(ranks_);
+    return in_parts({Part::nobody, tag_of(number), 0, 0, nullptr}, bytes, [&](size_t at, int part, MPI_Request* request) {
+      return isend(to, static_cast<const char*>(data) + at, part, tag_of(number), request, most);
     });
   }
   Status finish_messages() override {
@@ -200,6 +209,7 @@ class Rail final : public collective::Links, public RailComms {
         return collective::too_long(part.from);
       }
       if (part.from == Part::nobody || bytes_of(end) == part.full) continue;
+      if (part.came != nullptr) *part.came = part.at + bytes_of(end);
       for (; i + 1 < pending && parts_.of[i + 1].at > 0; ++i) withdraw(i + 1);
     }
     return Status::good();
@@ -210,8 +220,7 @@ class Rail final : public collective::Links, public RailComms {
   // comes meanwhile: so once in `most` bytes one is sent that ends only when it is received.
   int isend(int to, const void* data, int bytes, int tag, MPI_Request* request, size_t most = kept_unasked) {
     gives(size_t(bytes), 1);
-    size_t uncounted = 0;
-    size_t& sent = unasked_ ? unasked_[to] : uncounted;
+    size_t& sent = peers_[to].unasked;
     sent += size_t(bytes);
     if (sent <= most) return mpi().Isend(data, bytes, byte_type(), to, tag, all_, request);
     sent = 0;
@@ -289,20 +298,29 @@ class Rail final : public collective::Links, public RailComms {
     return status_of(asked.code);
   }
 
-  static constexpr int message_tag = 0;
+  static constexpr int message_tag = 0;  // behind it the stages, and behind those messages in parts
+
+  // Messages in parts have tags of their own, by their number between two ranks: a receiver with room for more parts than come
+  // must not get those of the next message. No sender is half of the tags ahead, as it waits so often until one has been
+  // received.
+  static constexpr uint32_t tags = 1024;
+  static constexpr int first_tag = message_tag + 1 + stages;
+  static_assert(first_tag + tags <= 32767);  // all that every MPI allows
+  static constexpr int tag_of(uint32_t number) { return first_tag + int(number % tags); }
+
   static constexpr size_t largest_part = size_t(1) << 30;  // of a message, whose bytes MPI counts by ints
 
-  // Calls start(offset, bytes, request) for each part of a message. How long a full one is depends on where it begins alone: what
-  // a late rank's MPI can keep goes unasked.
+  // Calls start(offset, bytes, request) for each part of a message, of which `part` holds what all have in common. How long a
+  // full one is depends on where it begins alone: what a late rank's MPI can keep goes unasked.
   template <class Start>
-  Status in_parts(int from, size_t bytes, Start start) {
-    for (size_t at = 0;;) {
-      const size_t full = full_part(at), part = std::min(full, bytes - at);
+  Status in_parts(Part part, size_t bytes, Start start) {
+    for (size_t length;; part.at += length) {
+      part.full = full_part(part.at);
+      length = std::min(part.full, bytes - part.at);
       if (!parts_.reserve()) return no_room();
-      STRETTO_TRY(status_of(start(at, int(part), parts_.next())));
-      parts_.add({from, at, full});
-      if (part < full) return Status::good();
-      at += part;
+      STRETTO_TRY(status_of(start(part.at, int(length), parts_.next())));
+      parts_.add(part);
+      if (length < part.full) return Status::good();
     }
   }
   size_t full_part(size_t at) const { return at < kept_unasked / size_t(ranks_) ? sent_unasked : largest_part; }
@@ -321,11 +339,11 @@ class Rail final : public collective::Links, public RailComms {
     for (uint64_t begin = now_ns(); now_ns() - begin < patience_ns;) {
       int flag = 0;
       MPI_Status found;
-      if (mpi().Iprobe(part.from, message_tag, all_, &flag, &found) != MPI_SUCCESS) return;
+      if (mpi().Iprobe(part.from, part.tag, all_, &flag, &found) != MPI_SUCCESS) return;
       if (!flag) continue;
       at += full_part(at);
       const size_t bytes = bytes_of(found);
-      mpi().Recv(nullptr, 0, byte_type(), part.from, message_tag, all_, MPI_STATUS_IGNORE);
+      mpi().Recv(nullptr, 0, byte_type(), part.from, part.tag, all_, MPI_STATUS_IGNORE);
       if (bytes < full_part(at)) return;
       begin = now_ns();
     }
@@ -346,7 +364,7 @@ class Rail final : public collective::Links, public RailComms {
   MPI_Request requests_[slots + message_slots];
   Parts parts_;
   Posted posted_;
-  std::unique_ptr<size_t[]> unasked_;  // by rank: bytes sent since it was known to have received all before
+  std::unique_ptr<Peer[]> peers_;
 };
 
 }  // namespace
@@ -364,7 +382,11 @@ void return_rail() {
 }
 
 std::unique_ptr<collective::Links> make_links(MPI_Comm rail, MPI_Comm all) {
-  return std::unique_ptr<collective::Links>(new (std::nothrow) Rail(rail, all));
+  int ranks = 0;
+  mpi().Comm_size(all, &ranks);
+  std::unique_ptr<Rail::Peer[]> peers(new (std::nothrow) Rail::Peer[size_t(ranks)]());
+  if (peers == nullptr) return nullptr;
+  return std::unique_ptr<collective::Links>(new (std::nothrow) Rail(rail, all, std::move(peers)));
 }
 
 void free_rails() {

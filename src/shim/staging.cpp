@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <new>
+
 #include "base/log.hpp"
 #include "platform/kept_memory.hpp"
 #include "shim/mpi.hpp"
@@ -125,7 +127,9 @@ ResultTypes::~ResultTypes() {
 // Dense elements are bytes, for which no datatype is asked.
 int ResultTypes::keep(Layout& layout) {
   if (layout.dense || layout.named || !engine::Operation::current()) return MPI_SUCCESS;
-  if (int code = mpi().Type_dup(layout.type, &types_[count_])) return code;
+  if (!types_) types_.reset(new (std::nothrow) MPI_Datatype[size_t(most_)]);
+  if (!types_) return MPI_ERR_NO_MEM;
+  if (int code = copy_type(layout.type, &types_[count_])) return code;
   layout.type = types_[count_++];
   return MPI_SUCCESS;
 }
@@ -138,13 +142,36 @@ int load(const Buffer& from, void* bytes) {
   return MPI_SUCCESS;
 }
 
-int store(const Buffer& to, const void* bytes) {
+namespace {
+
+int store_all(const Buffer& to, const void* bytes) {
   void* data = const_cast<void*>(to.data);
   bool on_device = to.on_device();
   if (!to.layout->dense) return on_device ? store_with_gaps(to, bytes) : unpack(*to.layout, bytes, to.count, data);
   if (on_device) return code_of(platform::copy_to_device(data, bytes, to.bytes()));
   memcpy(data, bytes, to.bytes());
   return MPI_SUCCESS;
+}
+
+// The first bytes of an element.
+int store_beginning(const Buffer& element, const void* bytes, size_t came) {
+  Temporary whole;
+  if (!whole.reserve(element.bytes())) return MPI_ERR_NO_MEM;
+  if (int code = load(element, whole.data())) return code;
+  memcpy(whole.data(), bytes, came);
+  return store_all(element, whole.data());
+}
+
+}  // namespace
+
+int store(const Buffer& to, const void* bytes, size_t came) {
+  if (came >= to.bytes()) return store_all(to, bytes);
+  const size_t whole = came / to.layout->size, begun = came % to.layout->size;
+  if (whole > 0)
+    if (int code = store_all({to.data, whole, to.layout}, bytes)) return code;
+  if (begun == 0) return MPI_SUCCESS;
+  const char* element = static_cast<const char*>(to.data) + ptrdiff_t(whole) * ptrdiff_t(to.layout->extent);
+  return store_beginning({element, 1, to.layout}, static_cast<const char*>(bytes) + came - begun, begun);
 }
 
 }  // namespace stretto::shim

@@ -1,6 +1,8 @@
 // Buffers that algorithms cannot work in where they are: elements with gaps, and memory of a GPU. Their bytes travel through
 // host memory of this call. Being staged is each rank's own business: its peers run the same algorithm.
 #pragma once
+#include <memory>
+
 #include "engine/communicator.hpp"
 #include "platform/device_memory.hpp"
 #include "shim/operands.hpp"
@@ -43,21 +45,22 @@ class Room {
 // duplicates.
 class ResultTypes {
  public:
-  ResultTypes() = default;
+  explicit ResultTypes(int most) : most_(most) {}
   ~ResultTypes();
   ResultTypes(const ResultTypes&) = delete;
   ResultTypes& operator=(const ResultTypes&) = delete;
-  // Makes a layout last until this object ends; one for each rank at most. An MPI error code.
+  // Makes a layout last until this object ends. An MPI error code.
   int keep(Layout& layout);
 
  private:
+  const int most_;
   int count_ = 0;
-  MPI_Datatype types_[collective::max_team];
+  std::unique_ptr<MPI_Datatype[]> types_;
 };
 
 // Between the buffer and contiguous host bytes. An MPI error code; what is wrong with a driver is logged. Of a buffer with gaps
-// on a device only the bytes of its elements are written.
+// on a device only the bytes of its elements are written; of one for which fewer bytes `came` nothing behind them.
 int load(const Buffer& from, void* bytes);
-int store(const Buffer& to, const void* bytes);
+int store(const Buffer& to, const void* bytes, size_t came);
 
 }  // namespace stretto::shim

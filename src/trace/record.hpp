@@ -53,7 +53,7 @@ struct KindCell {
 
 // How the ranks of one communicator come to its collectives, as this rank has seen it (collective/arrival_watch.hpp).
 struct ArrivalCell {
-  uint64_t identity;      // equal on all its ranks of this node; used again once it is freed
+  uint64_t identity;      // equal on all its ranks of this node; one of the same ranks may get it once it is freed
   uint32_t rank, size;    // of this process in it, and its ranks
   uint64_t calls;         // collectives that were compared; 0: an unused cell
   uint64_t spread_ticks;  // last arrival less first, summed over them

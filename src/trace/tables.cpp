@@ -55,15 +55,15 @@ uint32_t find_or_append(AnyTable& table, const Entry& entry, uint32_t most) {
   return found < most && table.append(entry) ? found : most;
 }
 
-bool same_members(uint64_t first, const int32_t* ranks, uint32_t number) {
-  if (first + number > members.size()) return false;
+bool same_members(uint32_t first, const int32_t* ranks, uint32_t number) {
+  if (uint64_t(first) + number > members.size()) return false;
   for (uint32_t i = 0; i < number; ++i)
-    if (members.at(uint32_t(first + i))->world_rank != ranks[i]) return false;
+    if (members.at(first + i)->world_rank != ranks[i]) return false;
   return true;
 }
 
 // Where these members stand already (duplicates of a communicator have the same), else where they are appended now.
-bool place_members(const int32_t* ranks, uint32_t number, uint64_t* first) {
+bool place_members(const int32_t* ranks, uint32_t number, uint32_t* first) {
   constexpr uint32_t looked_at = 64;
   const uint32_t known = communicators.size();
   for (uint32_t back = 1; back <= std::min(known, looked_at); ++back) {

@@ -105,7 +105,8 @@ struct CommunicatorEntry {
   int32_t rank;           // this process's
   uint32_t remote_size;   // of an intercommunicator's other group; else 0
   uint32_t nodes;         // that its members (of both groups) are on; 0: unknown
-  uint64_t first_member;  // index in `members` of this group's, the other group's follow
+  uint32_t first_member;  // index in `members` of this group's, the other group's follow
+  uint32_t collectives;   // that this process has begun, whether recorded or not; 0: also where nobody counts them
   char name[72];          // MPI_Comm_get_name, else how it was made: "split of MPI_COMM_WORLD"
 };
 static_assert(sizeof(CommunicatorEntry) == 128);

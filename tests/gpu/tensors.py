@@ -16,6 +16,7 @@ Stretto has made nothing yet, and those that want staging memory before a blocki
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import math
 import statistics
@@ -192,6 +193,26 @@ def queued(here: bool) -> None:
         need(result * 2, (total(count) + 20 * SIZE) * 2, f"{count}")
 
 
+def busy_stream(here: bool) -> None:
+    """A kernel on a blocking stream, as one of NCCL that waits for a rank which waits in MPI: the call ends before it does."""
+    if DEVICE.type != "cuda":
+        return
+    cudart, handle = torch.cuda.cudart(), ctypes.c_void_p()
+    cudart.cudaStreamCreate(ctypes.addressof(handle))
+    send, receive = put(values(RANK, 1000), here), blank(1000, here)
+    with torch.cuda.stream(torch.cuda.ExternalStream(handle.value)):
+        torch.cuda._sleep(4_000_000_000)  # cycles: seconds, where the call takes far less than one
+        ended = torch.cuda.Event()
+        ended.record()
+    COMM.Allreduce(send, receive, op=MPI.SUM)
+    waited = ended.query()
+    ready()
+    cudart.cudaStreamDestroy(handle.value)
+    need(receive, total(1000), "the sum")
+    if waited:
+        raise Wrong("the call waited for another stream")
+
+
 def other_communicator(here: bool) -> None:
     twin = COMM.Dup()
     half = COMM.Split(RANK % 2, RANK) if SIZE > 2 else twin
@@ -245,6 +266,7 @@ SECTIONS = (
     scan,
     slices,
     queued,
+    busy_stream,
     other_communicator,
     nonblocking,
     persistent,

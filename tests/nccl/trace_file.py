@@ -11,7 +11,7 @@ _HEADER = struct.Struct("<8s4I4i14Q128s64s64s64s")
 _SECTION = struct.Struct("<IHHIIQQ32x")
 _EVENT = struct.Struct("<QIHHIiiIIIHBBBBH")
 _CELL = struct.Struct("<HHHBBBB6xQQQQQQ")
-_COMMUNICATOR = struct.Struct("<4QIiIIQ72s")
+_COMMUNICATOR = struct.Struct("<4QIiIIII72s")
 _PARTNER = struct.Struct("<HHiQQ8x")
 _EVENTS, _TAIL = 13, 16
 _NAMES = {1: "functions", 3: "algorithms"}
@@ -90,7 +90,7 @@ def take(trace: Trace, raw: list[tuple[int, tuple[int, ...]]], kind: int, thread
     elif kind == 5:
         trace.operations.append(text(entry))
     elif kind == 6:
-        keys = "identity parent created freed size rank remote nodes first_member name".split()
+        keys = "identity parent created freed size rank remote nodes first_member collectives name".split()
         trace.communicators.append(dict(zip(keys, _COMMUNICATOR.unpack(entry), strict=True)))
         trace.communicators[-1]["name"] = text(trace.communicators[-1]["name"])
     elif kind == 7:

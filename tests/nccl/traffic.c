@@ -218,9 +218,14 @@ static void all_here(void) {
   for (int r = 0; r < 2; ++r) destroy(comms[r]);
 }
 
-/* Communicators made in a group, and one that NCCL makes in the background. */
+static void wait_for(ncclComm_t comm) {
+  ncclResult_t state = ncclInProgress;
+  while (state == ncclInProgress) ncclCommGetAsyncError(comm, &state), usleep(100);
+}
+
+/* Communicators made in a group, and two that NCCL makes in the background: of the second only NCCL knows size and rank. */
 static void made_otherwise(void) {
-  ncclComm_t a, b, later;
+  ncclComm_t a, b, later, child;
   plain("GroupStart");
   ncclGroupStart();
   tell("CommInitRank a %d %d\n", size, rank);
@@ -239,14 +244,23 @@ static void made_otherwise(void) {
   ncclConfig_t config = {.size = sizeof config, .blocking = 0, .commName = "background"};
   tell("CommInitRankConfig background %d %d\n", size, rank);
   check(ncclCommInitRankConfig(&later, size, shared_id("later"), rank, &config) == ncclInProgress, "in the background");
-  ncclResult_t state = ncclInProgress;
-  while (state == ncclInProgress) ncclCommGetAsyncError(later, &state), usleep(100);
+  wait_for(later);
   call("AllReduce", "background", 23, ncclFloat32, ncclSum, -1, 0, 1);
   check(ncclAllReduce(send_floats, receive_floats, 23, ncclFloat32, ncclSum, later, 0) == ncclInProgress,
         "launched in the background");
   standinSynchronize(later);
+  config.commName = "child";
+  tell("CommSplit child %d %d\n", size, size - 1 - rank); /* in the other order */
+  check(ncclCommSplit(later, 0, -rank, &child, &config) == ncclInProgress, "split in the background");
+  wait_for(child);
+  call("AllGather", "child", 16, ncclInt64, -1, -1, 0, 1);
+  ncclAllGather(longs, long_results, 16, ncclInt64, child, 0);
+  call("Reduce", "child", 25, ncclInt32, ncclProd, 1, 0, 1);
+  ncclReduce(ints, int_results, 25, ncclInt32, ncclProd, 1, child, 0);
+  standinSynchronize(child);
   destroy(a);
   destroy(b);
+  destroy(child);
   destroy(later);
 }
 

@@ -9,6 +9,7 @@ import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,52 +26,55 @@ class Suite:
     passed: int
     failed: int
     seconds: float
-    cores: float  # that it kept busy, of programs that ended within it
     failures: tuple[str, ...] = ()  # each a name, and under it the end of what it printed
 
 
-class Watch:
-    def __init__(self) -> None:
-        self.begin, self.busy = time.monotonic(), self.processor_time()
-
-    def read(self) -> tuple[float, float]:
-        """Seconds since it was made, and cores that were busy for this program's children."""
-        seconds = time.monotonic() - self.begin
-        return seconds, (self.processor_time() - self.busy) / seconds
-
-    @staticmethod
-    def processor_time() -> float:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
+def processor_time() -> float:
+    """Seconds of all programs that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def test(part: str = "") -> int:
-    """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests."""
+    """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests.
+
+    MPI jobs wait for one another much of their time, so what compiles runs beside them."""
     if part not in ("", "quick"):
         raise DevError(f"no part {part}: ./dev test or ./dev test quick")
     quick = part == "quick"
+    begin, busy = time.monotonic(), processor_time()
     build("release", tests=True)
     suites = [ctest("release")]
-    if not quick:
-        for preset in ("asan", "tsan"):
-            build(preset)
-            suites.append(ctest(preset))
-    suites.append(pytest())
-    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "slurm", "scale"))
-    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
-    if not quick:
-        scripts.append(ROOT / "tests" / "packaging" / "run")
-    suites += [script_suite(script, quick) for script in scripts]
+    with ThreadPoolExecutor() as pool:
+        beside = pool.submit(compiling_suites) if not quick else None
+        suites += waiting_suites(quick)
+        suites += beside.result() if beside else []
     print()
     for suite in suites:
         counts = f"{suite.passed:7} passed {suite.failed:5} failed"
-        print(f"{suite.name:28}{counts} {suite.seconds:8.1f} s, {suite.cores:.1f} cores busy")
+        print(f"{suite.name:28}{counts} {suite.seconds:8.1f} s")
     for suite in suites:
         for failure in suite.failures:
             print(f"FAILED  {suite.name}: {failure}")
     passed, failed = sum(suite.passed for suite in suites), sum(suite.failed for suite in suites)
+    seconds = time.monotonic() - begin
+    print(f"{seconds:.0f} s, {(processor_time() - busy) / seconds:.1f} cores busy")
     print(f"{passed} passed, {failed} failed", flush=True)
     return 1 if failed or not passed else 0
+
+
+def waiting_suites(quick: bool) -> list[Suite]:
+    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "slurm", "scale"))
+    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
+    return [pytest(), *(script_suite(script, quick) for script in scripts)]
+
+
+def compiling_suites() -> list[Suite]:
+    suites = []
+    for preset in ("asan", "tsan"):
+        build(preset)
+        suites.append(ctest(preset))
+    return [*suites, script_suite(ROOT / "tests" / "packaging" / "run", False)]
 
 
 def ctest(preset: str) -> Suite:
@@ -142,18 +146,18 @@ class Cases:
 def counted(name: str, command: list[str], read: Callable[[], Cases], extra: dict[str, str]) -> Suite:
     """A suite that writes JUnit reports. No report, or a failure that they do not show, counts as one failure."""
     say(name)
-    watch = Watch()
+    begin = time.monotonic()
     code = run(command, extra)
     cases = read()
     failed = len(cases.failures) or int(code != 0)
-    return Suite(name, cases.passed, failed, *watch.read(), tuple(cases.failures))
+    return Suite(name, cases.passed, failed, time.monotonic() - begin, tuple(cases.failures))
 
 
 def script_suite(script: Path, quick: bool) -> Suite:
     """A script under tests: exit code 0 passes. A line 'N passed, N failed' gives the numbers, else it is one."""
     name = str(script.parent.relative_to(ROOT / "tests"))
     say(name)
-    watch = Watch()
+    begin = time.monotonic()
     extra = {**mpi_environments(), **({"QUICK": "1"} if quick else {})}
     passed = failed = 0
     told = False
@@ -173,7 +177,7 @@ def script_suite(script: Path, quick: bool) -> Suite:
         failed = 1
     if not process.returncode and not told:
         passed = 1
-    return Suite(name, passed, failed, *watch.read(), tuple(map("\n".join, failures)))
+    return Suite(name, passed, failed, time.monotonic() - begin, tuple(map("\n".join, failures)))
 
 
 def mpi_environments() -> dict[str, str]:

@@ -15,7 +15,8 @@ namespace {
 
 class DirectBcast {
  public:
-  DirectBcast(Team& team, const Request& request) : team_(team), request_(request), pulled_(request.bytes()) {}
+  DirectBcast(Team& team, const Request& request)
+      : team_(team), request_(request), pulled_(request.bytes()), facts_(team.lists) {}
 
   Status run() {
     DirectFacts own;
@@ -28,14 +29,15 @@ class DirectBcast {
       return without_direct(team_, request_, [&] { return bcast_staged(team_, request_); });
     if (pushable(common)) pulled_ = round_up(request_.bytes() - request_.bytes() / size_t(team_.size), cache_line);
     pulled_ = std::min(pulled_, request_.bytes());
-    uint32_t served, all_served[max_team];
+    uint32_t served;
+    PerRank<uint32_t> all_served(team_.lists);
     if (contended(team_, request_, facts_, common))
       STRETTO_TRY(read_along_tree(team_, request_, facts_, common, &served));
     else
       served = team_.rank == request_.root ? push() : pull();
     STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
     if (!served) team_.direct.reset();
-    if (std::count(all_served, all_served + team_.size, 0u) > 0) return bcast_staged(team_, request_);
+    if (std::count(all_served.of, all_served + team_.size, 0u) > 0) return bcast_staged(team_, request_);
     return Status::good();
   }
 

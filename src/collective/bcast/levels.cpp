@@ -30,7 +30,7 @@ Status bcast_levels(Team& team, const Request& request) {
     const bool from_root = team.rank == leader || leader == request.root;
     Exchange& from = from_root ? outer : inner;
     const int giver = from_root ? request.root : leader;
-    const void* message;
+    const void* message = nullptr;
     received = receive_message(from, request, giver, &message);
     if (received.code == Code::peer_lost || received.code == Code::disagreed) return received;
     if (team.rank == leader) STRETTO_TRY(post(inner, message, from.note(giver)));

@@ -25,18 +25,19 @@ bool readable(const Team& team, const Request& request, const DirectFacts* facts
 
 Status bcast_tree(Team& team, const Request& request) {
   DirectFacts own;
-  PerRank<DirectFacts> facts;
+  PerRank<DirectFacts> facts(team.lists);
   if (team.direct && request.output != nullptr)
     own = {team.direct->window(request.input), team.direct->window(request.output), team.direct->reach()};
   transport::Reach common;
   STRETTO_TRY(exchange_facts(team, request, own, facts, &common));
   if (is_uneven(team, request, facts)) return broadcast_uneven(team, request, facts);
   if (!readable(team, request, facts, common)) return without_direct(team, request, [&] { return bcast_domains(team, request); });
-  uint32_t served, all_served[max_team];
+  uint32_t served;
+  PerRank<uint32_t> all_served(team.lists);
   STRETTO_TRY(read_along_tree(team, request, facts, common, &served));
   STRETTO_TRY(exchange_all(team, served, all_served));  // all may leave
   if (!served) team.direct.reset();                     // refused once: never asked again
-  return std::count(all_served, all_served + team.size, 0u) > 0 ? bcast_domains(team, request) : Status::good();
+  return std::count(all_served.of, all_served + team.size, 0u) > 0 ? bcast_domains(team, request) : Status::good();
 }
 
 }  // namespace stretto::collective

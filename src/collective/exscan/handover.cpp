@@ -9,7 +9,8 @@ namespace stretto::collective {
 Status exscan_handover(Team& team, const Request& request) {
   if (team.size != 2) return prefix_staged(team, request, Prefix::before_own);
   void* data = team.rank == 0 ? const_cast<void*>(request.input) : request.output;
-  return hand_over(team, request.kind, 0, {data, request.bytes()});
+  size_t given;
+  return hand_over(team, request.kind, 0, {data, request.bytes()}, &given);
 }
 
 }  // namespace stretto::collective

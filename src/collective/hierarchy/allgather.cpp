@@ -80,7 +80,8 @@ class ByLeader : ClusterAllgather {
   }
 
   Status gather(const Range& range, char* to) {
-    Piece gives = own(range), gets[max_team];
+    Piece gives = own(range);
+    PerRank<Piece> gets(cluster_.lists);
     bool equal = true;
     for (int l = 0; l < place_.local_size; ++l) {
       gets[l] = {to, block(place_.rank_at(place_.node, l), range).bytes};
@@ -88,7 +89,7 @@ class ByLeader : ClusterAllgather {
       to += gets[l].bytes;
     }
     return cluster_.ship_in_node(equal ? Kind::gather : Kind::gatherv, 0, equal ? range.size() : 0, &gives,
-                                 place_.leads(0) ? gets : nullptr);
+                                 place_.leads(0) ? gets.of : nullptr);
   }
 
   void put_into_place(const Range& range) {
@@ -139,12 +140,13 @@ class ByRails : ClusterAllgather {
   }
 
   Status share_own(const Range& range) {
-    Piece gives = own(range), gets[max_team];
+    Piece gives = own(range);
+    PerRank<Piece> gets(cluster_.lists);
     for (int l = 0; l < place_.local_size; ++l) gets[l] = block(place_.rank_at(place_.node, l), range);
     return share(gives, gets);
   }
 
-  Status share(const Piece& gives, const Piece* gets) {
+  Status share(const Piece& gives, Piece* gets) {
     size_t most = 0;
     for (int l = 0; l < place_.local_size; ++l) most = std::max(most, gets[l].bytes);
     return most == 0 ? Status::good() : cluster_.ship_in_node(Kind::allgatherv, 0, most, &gives, gets);
@@ -182,7 +184,9 @@ class ByRails : ClusterAllgather {
     const Range range = slice(i);
     char* from = carries() ? room(i) + cluster_.numbers(slot(i), 1)[n] : nullptr;
     for (int k = 0; k < deepest_; ++k) {
-      Piece gives{}, gets[max_team] = {};
+      Piece gives{};
+      PerRank<Piece> gets(cluster_.lists);
+      std::fill_n(gets.of, place_.local_size, Piece{});
       for (int l = 0; l < place_.rails; ++l)
         if (int r = carried(n, l, k); r >= 0) gets[l] = block(r, range);
       if (carries()) gives = {from, gets[place_.local].bytes};

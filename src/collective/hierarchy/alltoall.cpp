@@ -56,7 +56,8 @@ class ClusterAlltoall {
 
   // Room 1 of a carrier: what each rank of its node gives, node by node, to the ranks that it serves.
   Status collect() {
-    Piece gives[max_team] = {}, gets[max_team] = {};
+    PerRank<Piece> gives(cluster_.lists), gets(cluster_.lists);
+    for (Piece* pieces : {gives.of, gets.of}) std::fill_n(pieces, place_.local_size, Piece{});
     char *to = room(0), *from = room(1);
     for (int l = 0; l < place_.rails; ++l) {
       gives[l] = {to, size_t(served_elsewhere(l)) * width()};
@@ -108,7 +109,8 @@ class ClusterAlltoall {
 
   Status hand_on() {
     const size_t each = size_t(place_.size - place_.local_size) * width();
-    Piece gives[max_team] = {}, gets[max_team] = {};
+    PerRank<Piece> gives(cluster_.lists), gets(cluster_.lists);
+    for (Piece* pieces : {gives.of, gets.of}) std::fill_n(pieces, place_.local_size, Piece{});
     char* to = room(0);
     for (int k = 0; k < served(place_.node, place_.local); ++k) {
       gives[place_.local + k * place_.rails] = {to, each};

@@ -54,6 +54,7 @@ class ByMessages {
   // Carries pieces share, share + shares_, ... of what this rank and a peer give each other.
   struct Lane {
     int peer = nobody, share = 0;
+    Piece room{};                      // for the peer's block
     uint32_t next = 0;                 // piece
     bool gives = false, gets = false;  // whether there are more
     int under_way = 0;                 // messages
@@ -64,7 +65,7 @@ class ByMessages {
     Lane& lane = lanes_[number];
     while (lane.peer != nobody || take_peer(lane)) {
       const Range range = {lane.next * width, (lane.next + 1) * width};
-      const Piece gives = cut(request_.gives[lane.peer], range), gets = cut(request_.gets[lane.peer], range);
+      const Piece gives = cut(request_.gives[lane.peer], range), gets = cut(lane.room, range);
       if (!varies_) {
         lane.gives = gives.bytes > 0;
         lane.gets = gets.bytes > 0;
@@ -80,7 +81,8 @@ class ByMessages {
     for (; step_ < place_.size; ++step_, share_ = 0) {
       const int peer = (step_ - place_.rank + place_.size) % place_.size;
       if (place_.node_of[peer] == place_.node || share_ == shares_) continue;
-      lane = {peer, share_, uint32_t(share_), request_.gives[peer].bytes > 0, request_.gets[peer].bytes > 0, 0};
+      const Piece& room = request_.gets[peer];
+      lane = {peer, share_, room, uint32_t(share_), request_.gives[peer].bytes > 0, room.bytes > 0, 0};
       ++share_;
       return true;
     }
@@ -94,10 +96,12 @@ class ByMessages {
   // A piece of a block that varies has come.
   void take(int number, size_t bytes) {
     Lane& lane = lanes_[number];
-    const Piece gets = cut(request_.gets[lane.peer], {lane.next * width, (lane.next + 1) * width});
+    const size_t at = lane.next * width;
+    const Piece gets = cut(lane.room, {at, at + width});
     if (bytes > gets.bytes) outcome_ = too_long(lane.peer);
     if (!has_room(gets) && gets.bytes > 0) memcpy(gets.data, stage(1, number).data, std::min(bytes, gets.bytes));
     lane.gets = bytes == width;
+    if (!lane.gets) request_.came(lane.peer, at + bytes);
   }
 
   // In place, what is sent must be out of the way of what is received.
@@ -134,7 +138,7 @@ Status alltoall_messages(Cluster& cluster, const Request& request) {
   return ByMessages(cluster, request, request.kind != Kind::alltoall).run();
 }
 
-Status exchange_messages(Cluster& cluster, const Piece* gives, const Piece* gets) {
+Status exchange_messages(Cluster& cluster, const Piece* gives, Piece* gets) {
   Request request;
   request.kind = Kind::alltoallv;
   request.gives = gives;

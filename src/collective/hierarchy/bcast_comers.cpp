@@ -58,7 +58,9 @@ class BcastByComers {
 
   // The stages of messages. Carriers may be ahead of the root, but by far fewer messages than there are numbers here.
   enum : int { stage_of_slices = 3, stage_of_names, stage_of_complete, first_stage_of_comers };
-  int stage_of_comers() const { return first_stage_of_comers + int(cluster_.messages() % (16 << 10)); }
+  static constexpr int stages_of_comers = 16 << 10;
+  static_assert(first_stage_of_comers + stages_of_comers <= Links::stages);
+  int stage_of_comers() const { return first_stage_of_comers + int(cluster_.messages() % stages_of_comers); }
 
   bool is_root() const { return place_.rank == request_.root; }
   char* data(uint32_t i) const { return data_ + i * slice_; }

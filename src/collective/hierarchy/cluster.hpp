@@ -4,12 +4,14 @@
 // Inside a node the engine runs a collective of Stretto; between nodes MPI does, on rails. Rail l is the ranks with local number
 // l, one per node, numbered like the nodes. Rails that not every node has a rank for do not exist.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
 
 #include "collective/board.hpp"
 #include "collective/hierarchy/placement.hpp"
+#include "collective/lists.hpp"
 #include "collective/patterns/range.hpp"
 #include "collective/request.hpp"
 #include "collective/waiter.hpp"
@@ -74,6 +76,7 @@ class Links {
 
   // Messages of at most 1 GiB that end in any order, under numbers of the caller's. Of each stage those between two ranks are
   // received in the order in which they were sent; `anybody` may have sent what is received.
+  static constexpr int stages = 24 << 10;  // their numbers are below this
   static constexpr uint32_t none = UINT32_MAX;
   static constexpr int anybody = -1;
   virtual Status post_receive(int from, void* data, size_t bytes, int stage, uint32_t number) = 0;
@@ -92,8 +95,8 @@ class Links {
   virtual Status add_up(uint64_t* number) = 0;
 
   // Messages of any size, begun here and ended all together. One may be shorter than the room for it, as in MPI; where one is
-  // longer its end is lost, and finish_messages() says so.
-  virtual Status receive(int from, void* data, size_t bytes) = 0;
+  // longer its end is lost, and finish_messages() says so. By then *came is what came; null: nobody asks.
+  virtual Status receive(int from, void* data, size_t bytes, size_t* came) = 0;
   virtual Status send(int to, const void* data, size_t bytes) = 0;
   virtual Status finish_messages() = 0;
 
@@ -119,14 +122,19 @@ class Cluster {
 
   // board: of this node's ranks; null: nobody ever comes late there.
   Cluster(Placement where, Links* between, InNode in_node, void* context, Board* board)
-      : place(std::move(where)), links(between), in_node_(in_node), context_(context), board_(board) {
+      : place(std::move(where)),
+        links(between),
+        lists(std::min(place.size, max_team)),
+        in_node_(in_node),
+        context_(context),
+        board_(board) {
     size_t n = size_t(place.nodes);
     inputs_.reset(new (std::nothrow) const void*[n]);
     numbers_.reset(new (std::nothrow) int[Links::slots * 5 * n]);
     room_.reset(new (std::nothrow) char[room_bytes]);
     vector_.reset(new (std::nothrow) char[slice_bytes]);
   }
-  bool usable() const { return inputs_ && numbers_ && room_ && vector_ && block_most() > 0; }
+  bool usable() const { return lists.usable() && inputs_ && numbers_ && room_ && vector_ && block_most() > 0; }
   // A call has ended in its midst: what was on its way may still be written here, however late, so this is never freed.
   void leave_memory_behind() {
     (void)numbers_.release();
@@ -136,6 +144,7 @@ class Cluster {
 
   const Placement place;
   Links* const links;
+  Lists lists;      // for the ranks of a node, or for all where they are no more than max_team
   int domains = 1;  // over which the ranks of each node are spread, the same on all: the fewest
 
   // What the first ranks of the nodes remember of allreduce_presence: who decides next, the same on all; and how long a call took
@@ -149,7 +158,7 @@ class Cluster {
   // Bytes of the rank with local number `root` for all of the node, where `data` is.
   Status bcast_in_node(int root, void* data, size_t bytes);
   // Pieces moved inside the node: `count` as the request's, `root` a local number.
-  Status ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets);
+  Status ship_in_node(Kind kind, int root, size_t count, const Piece* gives, Piece* gets);
 
   // A collective that is told where its ranks have come to, the same on all ranks: this one has; whether its node's others have.
   void come() {

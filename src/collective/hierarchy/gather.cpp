@@ -23,12 +23,15 @@ class ClusterGather : Rooted {
     if (known_ && block_ == 0) return Status::good();
     if (!here()) return give();
     if (is_root()) STRETTO_TRY(expect_messages());
-    STRETTO_TRY(in_node(root_local_, request_.gives, is_root() ? local_pieces() : nullptr));
-    return is_root() ? take_messages() : Status::good();
+    Piece* const gets = is_root() ? local_pieces() : nullptr;
+    STRETTO_TRY(in_node(root_local_, request_.gives, gets));
+    if (gets == nullptr) return Status::good();
+    for (int l = 0; l < place_.local_size; ++l) request_.came(place_.rank_at(place_.node, l), gets[l].bytes);
+    return take_messages();
   }
 
  private:
-  Status in_node(int root, const Piece* gives, const Piece* gets) {
+  Status in_node(int root, const Piece* gives, Piece* gets) {
     return cluster_.ship_in_node(request_.kind, root, known_ ? block_ : 0, gives, gets);
   }
 
@@ -50,9 +53,12 @@ class ClusterGather : Rooted {
         [&](int n, size_t bytes) {
           void* to = joined(n) ? of(n, 0).data : room;
           room += joined(n) ? 0 : bytes;
-          return cluster_.links->receive(place_.rank_at(n, 0), to, bytes);
+          return cluster_.links->receive(place_.rank_at(n, 0), to, bytes, nullptr);
         },
-        [&](int n, int l) { return cluster_.links->receive(place_.rank_at(n, l), of(n, l).data, of(n, l).bytes); });
+        [&](int n, int l) {
+          const int r = place_.rank_at(n, l);
+          return cluster_.links->receive(r, of(n, l).data, of(n, l).bytes, &request_.gets[r].bytes);
+        });
   }
 
   Status take_messages() {

@@ -18,6 +18,7 @@ void keep(const Request& request) {
   if (request.gives == nullptr || request.gets == nullptr) return;
   Piece from = *request.gives, to = *request.gets;
   size_t bytes = std::min(from.bytes, to.bytes);
+  request.came(0, bytes);
   if (bytes > 0 && from.data != to.data) memcpy(to.data, from.data, bytes);
 }
 
@@ -32,7 +33,7 @@ Status Cluster::bcast_in_node(int root, void* data, size_t bytes) {
   return bytes == 0 ? Status::good() : run_in_node(phase);
 }
 
-Status Cluster::ship_in_node(Kind kind, int root, size_t count, const Piece* gives, const Piece* gets) {
+Status Cluster::ship_in_node(Kind kind, int root, size_t count, const Piece* gives, Piece* gets) {
   Request phase;
   phase.kind = kind;
   phase.root = root;

@@ -18,7 +18,11 @@ class InRankOrder {
       : cluster_(cluster),
         place_(cluster.place),
         request_(request),
-        prefixes_(request.kind == Kind::scan || request.kind == Kind::exscan) {}
+        prefixes_(request.kind == Kind::scan || request.kind == Kind::exscan),
+        given_(cluster.lists),
+        result_(cluster.lists),
+        gives_(cluster.lists),
+        gets_(cluster.lists) {}
 
   Status run() {
     cut_into_parts();
@@ -64,7 +68,7 @@ class InRankOrder {
   }
 
   Status give_out() {
-    const void* inputs[max_team];
+    PerRank<const void*> inputs(cluster_.lists);
     for (int r = 0; r < place_.size; ++r) inputs[r] = contribution(r);
     char* const out = scatters() ? static_cast<char*>(request_.output) + range_.begin : cluster_.vector();
     if (own_elements() > 0) combine(request_, inputs, place_.size, out, own_elements());
@@ -76,7 +80,7 @@ class InRankOrder {
     phase.root = request_.root;
     phase.count = request_.kind == Kind::allreduce ? range_.size() : 0;
     phase.gives = &own;
-    phase.gets = request_.output != nullptr ? gets_ : nullptr;
+    phase.gets = request_.output != nullptr ? gets_.of : nullptr;
     return phase.kind == Kind::allgatherv ? allgather_leader(cluster_, phase) : gather_leader(cluster_, phase);
   }
 
@@ -98,10 +102,10 @@ class InRankOrder {
   const Placement& place_;
   const Request& request_;
   const bool prefixes_;
-  Piece given_[max_team], result_[max_team];  // parts, by who combines them
-  Piece gives_[max_team], gets_[max_team];    // of a slice
-  size_t longest_ = 0;                        // part, in bytes
-  Range range_;                               // of every part, in bytes
+  PerRank<Piece> given_, result_;  // parts, by who combines them
+  PerRank<Piece> gives_, gets_;    // of a slice
+  size_t longest_ = 0;             // part, in bytes
+  Range range_;                    // of every part, in bytes
 };
 
 }  // namespace

@@ -22,17 +22,19 @@ inline size_t share_of_room(size_t room, size_t pieces, size_t most) {
 // What the ranks of this node give one another in an alltoall, of whatever kind, of all.
 inline Status alltoall_in_node(Cluster& cluster, const Request& request) {
   const Placement& place = cluster.place;
-  Piece gives[max_team], gets[max_team];
+  PerRank<Piece> gives(cluster.lists), gets(cluster.lists);
   for (int l = 0; l < place.local_size; ++l) {
     gives[l] = request.gives[place.rank_at(place.node, l)];
     gets[l] = request.gets[place.rank_at(place.node, l)];
   }
   const size_t block = request.bytes() / size_t(place.size);
-  return cluster.ship_in_node(request.kind, 0, block * size_t(place.local_size), gives, gets);
+  const Status status = cluster.ship_in_node(request.kind, 0, block * size_t(place.local_size), gives, gets);
+  for (int l = 0; l < place.local_size; ++l) request.came(place.rank_at(place.node, l), gets[l].bytes);
+  return status;
 }
 
 // What every rank gives every other one, of which both know the size. (alltoall_messages.cpp; it leaves the room alone.)
-Status exchange_messages(Cluster& cluster, const Piece* gives, const Piece* gets);
+Status exchange_messages(Cluster& cluster, const Piece* gives, Piece* gets);
 
 // A message that the node's carrier gets piece by piece, given to its node from piece *given on: the first time all that has
 // arrived, which the carrier alone knows, then one piece. `data` is where it is on each rank.

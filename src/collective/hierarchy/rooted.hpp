@@ -18,7 +18,8 @@ class Rooted {
         root_local_(place_.local_of[root]),
         blocks_(blocks),
         block_(block),
-        known_(known) {}
+        known_(known),
+        pieces_(cluster.lists) {}
 
  protected:
   bool is_root() const { return place_.rank == root_; }
@@ -59,12 +60,12 @@ class Rooted {
   }
 
   // The root's pieces of its own node.
-  const Piece* local_pieces() {
+  Piece* local_pieces() {
     for (int l = 0; l < place_.local_size; ++l) pieces_[l] = of(place_.node, l);
     return pieces_;
   }
   // Those of a node without the root, one after the other at `data`.
-  const Piece* stacked_pieces(char* data) {
+  Piece* stacked_pieces(char* data) {
     for (int l = 0; l < place_.local_size; data += block_) pieces_[l++] = {data, block_};
     return pieces_;
   }
@@ -77,7 +78,7 @@ class Rooted {
   const bool known_;
 
  private:
-  Piece pieces_[max_team];
+  PerRank<Piece> pieces_;
 };
 
 }  // namespace stretto::collective

@@ -65,7 +65,7 @@ class ClusterPrefix {
     for (int distance = 1; distance <= place_.node || has_next(distance); distance *= 2) {
       const bool hears = distance <= place_.node;
       char* const to = distance == 1 ? former() : told();
-      if (hears) STRETTO_TRY(cluster_.links->receive(last_of(place_.node - distance), to, bytes()));
+      if (hears) STRETTO_TRY(cluster_.links->receive(last_of(place_.node - distance), to, bytes(), nullptr));
       if (has_next(distance)) STRETTO_TRY(cluster_.links->send(last_of(place_.node + distance), known(), bytes()));
       STRETTO_TRY(cluster_.links->finish_messages());
       if (!hears) continue;

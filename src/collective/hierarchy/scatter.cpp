@@ -29,10 +29,13 @@ class ClusterScatter : Rooted {
 
  private:
   Status in_node(int root, const Piece* gives) {
-    Piece gets[max_team] = {};
+    PerRank<Piece> gets(cluster_.lists);
+    std::fill_n(gets.of, place_.local_size, Piece{});
     if (request_.gets) gets[root] = request_.gets[root_];
-    return cluster_.ship_in_node(request_.kind, root, known_ ? block_ * size_t(place_.local_size) : 0, gives,
-                                 request_.gets ? gets : nullptr);
+    const Status status = cluster_.ship_in_node(request_.kind, root, known_ ? block_ * size_t(place_.local_size) : 0, gives,
+                                                request_.gets ? gets.of : nullptr);
+    request_.came(root_, gets[root].bytes);
+    return status;
   }
 
   Status send_messages() {
@@ -50,13 +53,13 @@ class ClusterScatter : Rooted {
 
   Status get() {
     if (block_ == 0) return Status::good();
-    if (!one_message_here()) return receive(request_.gets[root_].data, block_);
-    if (place_.leads(0)) STRETTO_TRY(receive(cluster_.room(), total_of(place_.node)));
+    if (!one_message_here()) return receive(request_.gets[root_].data, block_, &request_.gets[root_].bytes);
+    if (place_.leads(0)) STRETTO_TRY(receive(cluster_.room(), total_of(place_.node), nullptr));
     return in_node(0, place_.leads(0) ? stacked_pieces(cluster_.room()) : nullptr);
   }
 
-  Status receive(void* data, size_t bytes) {
-    STRETTO_TRY(cluster_.links->receive(root_, data, bytes));
+  Status receive(void* data, size_t bytes, size_t* came) {
+    STRETTO_TRY(cluster_.links->receive(root_, data, bytes, came));
     return cluster_.links->finish_messages();
   }
 

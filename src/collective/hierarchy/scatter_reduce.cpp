@@ -55,7 +55,7 @@ class ClusterScatterReduce {
   }
 
   Status reduce_in_node() {
-    Piece blocks[max_team] = {};
+    PerRank<Piece> blocks(cluster_.lists);
     char* to = vector();
     for (int l = 0; l < place_.local_size; ++l) {
       blocks[l].data = to;
@@ -99,7 +99,8 @@ class ClusterScatterReduce {
   }
 
   Status hand_on() {
-    Piece gives[max_team] = {}, gets[max_team] = {};
+    PerRank<Piece> gives(cluster_.lists), gets(cluster_.lists);
+    for (Piece* pieces : {gives.of, gets.of}) std::fill_n(pieces, place_.local_size, Piece{});
     char* from = combined();
     for (int k = 0; k < deepest_; ++k) {
       int r = carried(place_.node, place_.local, k);

@@ -21,7 +21,8 @@ namespace stretto::collective {
 inline Status common_time(Team& team, uint64_t came, uint64_t* took) {
   struct Stay {
     uint64_t came, left;
-  } all[max_team];
+  };
+  PerRank<Stay> all(team.lists);
   STRETTO_TRY(exchange_all(team, Stay{came, ticks()}, all));
   Stay common = all[0];
   for (int r = 1; r < team.size; ++r) common = {std::max(common.came, all[r].came), std::max(common.left, all[r].left)};

@@ -7,7 +7,7 @@ namespace stretto::collective {
 
 class Comers {
  public:
-  explicit Comers(Team& team) : team_(team) {}
+  explicit Comers(Team& team) : team_(team), ranks_(team.lists) {}
 
   void expect(int r) { ranks_[count_++] = r; }
   bool empty() const { return count_ == 0; }
@@ -70,7 +70,7 @@ class Comers {
 
   Team& team_;
   int count_ = 0;
-  int ranks_[max_team];
+  PerRank<int> ranks_;
 };
 
 // What a rank is waited for by.

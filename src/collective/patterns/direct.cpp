@@ -19,7 +19,10 @@ class DirectReduction {
         consumers_(consumers),
         consumer_(consumes(consumers, request, team.rank)),
         block_(std::max<size_t>(block_bytes / request.element, 1)),
-        own_(slice(team.rank)) {}
+        own_(slice(team.rank)),
+        facts_(team.lists),
+        places_(team.lists),
+        done_(team.lists) {}
 
   Status run() {
     transport::Reach common;
@@ -133,9 +136,9 @@ class DirectReduction {
 
   Status collect_all(uint32_t* collected) {
     *collected = collect();
-    uint32_t all_collected[max_team];
+    PerRank<uint32_t> all_collected(team_.lists);
     STRETTO_TRY(exchange_all(team_, *collected, all_collected));  // nobody reads this rank's buffers any more
-    return std::count(all_collected, all_collected + team_.size, 0u) > 0 ? redo_collection() : Status::good();
+    return std::count(all_collected.of, all_collected + team_.size, 0u) > 0 ? redo_collection() : Status::good();
   }
 
   uint32_t collect() {
@@ -169,8 +172,8 @@ class DirectReduction {
   char* scratch_ = nullptr;
   bool pushes_ = false;
   PerRank<DirectFacts> facts_;
-  char* places_[max_team];  // of a block, with those who consume it
-  uint64_t done_[max_team];
+  PerRank<char*> places_;  // of a block, with those who consume it
+  PerRank<uint64_t> done_;
 };
 
 }  // namespace
@@ -200,6 +203,7 @@ Status broadcast_uneven(Team& team, const Request& request, const DirectFacts* f
   message.input = request.input;
   const bool fits = message.count <= request.bytes();
   message.output = fits ? request.output : nullptr;
+  request.came(0, message.count);
   STRETTO_TRY(bcast_staged(team, message));
   return fits ? Status::good() : truncated("a message is longer than the room for it", request.root);
 }

@@ -11,8 +11,6 @@
 
 namespace stretto::collective {
 
-// Tables of max_team entries stand on the stack.
-
 // What a rank publishes at the start of a direct collective.
 struct DirectFacts {
   transport::Window input, result;  // 0: no such buffer, or none that can be reached

@@ -4,29 +4,28 @@
 
 namespace stretto::collective {
 
-Status Epoch::begin(Team& team, const Request& request, uint32_t slices, uint64_t round) {
-  team_ = &team;
+Status Epoch::begin(const Request& request, uint32_t slices, uint64_t round) {
   note_ = note_of(request);
   alike_ = {};
   slices_ = slices;
-  number_ = ++team.epochs;
+  number_ = ++team_.epochs;
   const uint32_t place = uint32_t(number_ % epoch_ring);
   // The epoch that had this place has been left by all: by its own round, or else, since all had come to it, by that of the next.
   // (Where that has none either, all have come to the next.)
-  const uint64_t own_round = team.epoch_rounds[place], next_round = team.epoch_rounds[(place + 1) % epoch_ring];
+  const uint64_t own_round = team_.epoch_rounds[place], next_round = team_.epoch_rounds[(place + 1) % epoch_ring];
   const uint64_t left = own_round != 0 ? own_round : next_round;
-  if (left != 0) STRETTO_TRY(team.all_drained(left));
-  team.epoch_rounds[place] = round;
-  board_ = &team.presence->epochs[place];
-  arrivals_ = team.presence->arrivals(place, team.size);
-  words_ = team.presence->words(place, team.size);
-  first_ticket_ = team.tickets_taken[place];
-  team.tickets_taken[place] += uint64_t(team.size);
-  last_finished_ = team.slices_finished[place] += slices;
+  if (left != 0) STRETTO_TRY(team_.all_drained(left));
+  team_.epoch_rounds[place] = round;
+  board_ = &team_.presence->epochs[place];
+  arrivals_ = team_.presence->arrivals(place, team_.size);
+  words_ = team_.presence->words(place, team_.size);
+  first_ticket_ = team_.tickets_taken[place];
+  team_.tickets_taken[place] += uint64_t(team_.size);
+  last_finished_ = team_.slices_finished[place] += slices;
   level_ = 0;
   ended_ = 0;
   stopped_all_ = false;
-  for (int r = 0; r < team.size; ++r) ticket_[r] = absent;
+  for (int r = 0; r < team_.size; ++r) ticket_[r] = absent;
   return Status::good();
 }
 
@@ -36,13 +35,13 @@ int Epoch::arrive(ArrivalFacts facts) {
   Arrival& mine = arrivals_[ticket];
   mine.facts = facts;
   mine.tag.note = note_;
-  mine.tag.value.store(number_ << rank_bits | uint64_t(team_->rank), std::memory_order_seq_cst);
-  team_->waiter.notify(mine.tag);
+  mine.tag.value.store(number_ << rank_bits | uint64_t(team_.rank), std::memory_order_seq_cst);
+  team_.waiter.notify(mine.tag);
   return int(ticket);
 }
 
 void Epoch::look() {
-  for (; level_ < team_->size; ++level_) {
+  for (; level_ < team_.size; ++level_) {
     const Arrival& next = arrivals_[level_];
     const uint64_t tag = next.tag.value.load(std::memory_order_seq_cst);
     if (tag >> rank_bits != number_) return;
@@ -58,7 +57,7 @@ void Epoch::look() {
 }
 
 Status Epoch::next_arrival() {
-  if (!all_here()) STRETTO_TRY(team_->waiter.until(arrivals_[level_].tag, number_ << rank_bits, any_rank));
+  if (!all_here()) STRETTO_TRY(team_.waiter.until(arrivals_[level_].tag, number_ << rank_bits, any_rank));
   look();
   return alike_;
 }
@@ -70,22 +69,22 @@ bool Epoch::change(uint32_t i, uint64_t& from, const SliceState& to) {
 bool Epoch::claim(uint32_t i, const SliceState& seen) {
   if (seen.owner != 0 || seen.stopped) return false;
   SliceState mine = seen;
-  mine.owner = uint32_t(team_->rank) + 1;
+  mine.owner = uint32_t(team_.rank) + 1;
   uint64_t old = word(i).value.load(std::memory_order_relaxed);
   return SliceState::of(old, number_).word() == seen.word() && change(i, old, mine);
 }
 
 void Epoch::release(uint32_t i, const SliceState& seen, int level) {
   SliceState mine = seen, done = seen;
-  mine.owner = uint32_t(team_->rank) + 1;
+  mine.owner = uint32_t(team_.rank) + 1;
   done.level = uint32_t(level);
   uint64_t old = mine.word();
   if (!change(i, old, done)) {  // all that others do to it is to stop it
-    done.stopped = level < team_->size;
+    done.stopped = level < team_.size;
     word(i).value.store(done.word(), std::memory_order_seq_cst);
   }
-  team_->waiter.notify(word(i));
-  if (done.stopped || level == team_->size) ++ended_;
+  team_.waiter.notify(word(i));
+  if (done.stopped || level == team_.size) ++ended_;
 }
 
 void Epoch::stop(uint32_t i) {
@@ -107,13 +106,13 @@ void Epoch::stop_all() {
 }
 
 void Epoch::tell_ended() {
-  if (ended_ > 0) team_->waiter.add(board_->finished.signal, ended_);
+  if (ended_ > 0) team_.waiter.add(board_->finished.signal, ended_);
   ended_ = 0;
 }
 
 void Epoch::post(uint32_t i, uint32_t level) {
   word(i).value.store(SliceState{number_, level}.word(), std::memory_order_seq_cst);
-  team_->waiter.notify(word(i));
+  team_.waiter.notify(word(i));
 }
 
 }  // namespace stretto::collective

@@ -12,9 +12,11 @@ class Epoch {
  public:
   static constexpr int absent = INT_MAX;
 
+  explicit Epoch(Team& team) : team_(team), order_(team.lists), ticket_(team.lists), facts_(team.lists) {}
+
   // The team's next epoch, over `slices` slices; `round`: the number of the round that it is, by whose being drained ranks tell
   // that they have left it; 0 where nobody leaves before all have arrived. All equal on all ranks.
-  Status begin(Team& team, const Request& request, uint32_t slices, uint64_t round = 0);
+  Status begin(const Request& request, uint32_t slices, uint64_t round = 0);
   uint32_t slices() const { return slices_; }
 
   // Takes this rank's ticket, and returns it. Its contribution is to be read from now on.
@@ -23,22 +25,22 @@ class Epoch {
   // Reads who has arrived meanwhile; no further than to who has come to another call, as next_arrival() then says.
   void look();
   int level() const { return level_; }
-  bool all_here() const { return level_ == team_->size; }
+  bool all_here() const { return level_ == team_.size; }
   const int* tickets() const { return ticket_; }  // by rank; `absent`
   int arrived(int ticket) const { return order_[ticket]; }
   const ArrivalFacts& facts(int rank) const { return facts_[rank]; }
   // Waits until somebody has arrived whom look() has not seen, if all have not; or looks out for one for a short while.
   Status next_arrival();
   bool glance(uint32_t looks) const {
-    return all_here() || team_->waiter.glance(arrivals_[level_].tag, number_ << rank_bits, looks);
+    return all_here() || team_.waiter.glance(arrivals_[level_].tag, number_ << rank_bits, looks);
   }
 
   SliceState state(uint32_t i) const { return SliceState::of(word(i).value.load(std::memory_order_seq_cst), number_); }
-  bool is_final(const SliceState& s) const { return int(s.level) == team_->size && s.owner == 0 && !s.stopped; }
+  bool is_final(const SliceState& s) const { return int(s.level) == team_.size && s.owner == 0 && !s.stopped; }
 
   // Waits until the slice has gone beyond `level` and is free; `writer` is to bring it there.
   Status beyond(uint32_t i, uint32_t level, int writer) {
-    return team_->waiter.until(word(i), SliceState{number_, level + 1}.word(), writer);
+    return team_.waiter.until(word(i), SliceState{number_, level + 1}.word(), writer);
   }
 
   // Whether the slice, last seen in state `seen`, is this rank's to work on now.
@@ -49,7 +51,7 @@ class Epoch {
   void stop_all();
   // Every slice is finished or stopped: nobody claims any more, and what was stored before is visible.
   bool complete() const { return board_->finished.signal.value.load(std::memory_order_acquire) == last_finished_; }
-  Status until_complete() { return team_->waiter.until(board_->finished.signal, last_finished_, any_rank); }
+  Status until_complete() { return team_.waiter.until(board_->finished.signal, last_finished_, any_rank); }
   // Tells how many slices this rank has brought to their end since it last told. To be called before it waits.
   void tell_ended();
 
@@ -61,7 +63,7 @@ class Epoch {
   bool change(uint32_t i, uint64_t& from, const SliceState& to);
   void stop(uint32_t i);
 
-  Team* team_ = nullptr;
+  Team& team_;
   EpochBoard* board_ = nullptr;
   Arrival* arrivals_ = nullptr;
   Word* words_ = nullptr;
@@ -71,7 +73,7 @@ class Epoch {
   int level_ = 0;
   Status alike_;
   bool stopped_all_ = false;
-  int order_[max_team], ticket_[max_team];
+  PerRank<int> order_, ticket_;
   PerRank<ArrivalFacts> facts_;
 };
 

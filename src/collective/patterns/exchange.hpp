@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "collective/request.hpp"
 #include "collective/team.hpp"
@@ -127,6 +128,7 @@ inline Status receive_message(Exchange& exchange, const Request& request, int r,
   Status alike;
   STRETTO_TRY(read_alike(exchange, request, r, message, &alike));
   const size_t bytes = bytes_of_note(exchange.note(r));
+  request.came(0, bytes);
   if (alike.code != Code::disagreed) __builtin_memcpy(request.output, *message, std::min(bytes, request.bytes()));
   return alike.code == Code::truncated && bytes < request.bytes() ? Status::good() : alike;
 }
@@ -141,7 +143,7 @@ Status read_same(Event& event, const Request& request, int r, const void** paylo
 // Everybody tells everybody, in the slots where most shipments label their calls, so that ranks which make different calls see
 // that: all[r] receives the T of rank r.
 template <typename T>
-Status compare_all(Team& team, const T& own, T* all) {
+Status compare_all(Team& team, const T& own, std::type_identity_t<T>* all) {
   static_assert(sizeof(T) <= slot_payload);
   Exchange exchange(team);
   void* payload;

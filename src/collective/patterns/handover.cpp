@@ -180,13 +180,14 @@ uint32_t Handover::ways_to_copy() const {
   return (team_.direct->reach().gives(theirs_->window) ? giver_copies : 0) | (theirs_->reach.reads(here) ? taker_copies : 0);
 }
 
-Status hand_over(Team& team, Kind kind, int giver, const Piece& own) {
+Status hand_over(Team& team, Kind kind, int giver, const Piece& own, size_t* given) {
   Handover handover(team, kind, giver, own, team.store_of(own.bytes));
   STRETTO_TRY(handover.begin());
   STRETTO_TRY(handover.agree());
   STRETTO_TRY(handover.move());
   STRETTO_TRY(handover.note_time());
-  const bool fits = own.data == nullptr || handover.given_bytes() <= own.bytes;
+  *given = handover.given_bytes();
+  const bool fits = own.data == nullptr || *given <= own.bytes;
   return fits ? Status::good() : truncated("a message is longer than the room for it", giver);
 }
 

@@ -76,7 +76,7 @@ class Handover {
   uint64_t began_ = 0;                        // where the call is timed: ticks
 };
 
-// All of it, where there is nothing to be done meanwhile.
-Status hand_over(Team& team, Kind kind, int giver, const Piece& own);
+// All of it, where there is nothing to be done meanwhile. *given: the bytes that the giver gives.
+Status hand_over(Team& team, Kind kind, int giver, const Piece& own, size_t* given);
 
 }  // namespace stretto::collective

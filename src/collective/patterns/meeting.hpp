@@ -61,7 +61,7 @@ class Meeting {
 
 // Everybody tells everybody: all[r] receives the T of rank r. Also a barrier.
 template <typename T>
-Status exchange_all(Team& team, const T& own, T* all) {
+Status exchange_all(Team& team, const T& own, std::type_identity_t<T>* all) {
   static_assert(sizeof(T) <= slot_payload);
   Meeting meeting(team);
   __builtin_memcpy(meeting.payload(), &own, sizeof(T));

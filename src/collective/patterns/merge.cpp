@@ -3,23 +3,18 @@
 #include <algorithm>
 
 namespace stretto::collective {
-namespace {
-
-constexpr size_t small_block = 4096;  // of an intermediate result, which stays in the first-level cache
-
-}  // namespace
 
 bool Merge::gains(int from, int to) const {
   if (to == ranks_) return from < to;
   if (!by_arrival_) return forest().gains(from, to);
   if (keeper() < 0) return false;
-  const char* inputs[max_team];
+  PerRank<const char*> inputs(lists_);
   return list(from, to, inputs) > 1 && list(from, from, inputs) < list(from, to, inputs);
 }
 
 bool Merge::holds_partial(int r, int level) const {
   if (by_arrival_) {
-    const char* inputs[max_team];
+    PerRank<const char*> inputs(lists_);
     return keeper() == r && list(level, level, inputs) == 1 && level > 1;
   }
   for (int end = r + 2; end <= ranks_; ++end)
@@ -54,14 +49,14 @@ void Merge::combine_node(Node node, int from, void* out, const Block& block) con
   const Forest trees = forest();
   if (trees.any_merged(Forest::left(node), from) || trees.any_merged(Forest::right(node), from))
     return combine_halves(node, from, static_cast<char*>(out), block);
-  const void* leaves[max_team];
+  PerRank<const void*> leaves(lists_);
   for (int r = node.begin; r < node.end; ++r) leaves[r - node.begin] = inputs_[r] + at(block);
   combine(request_, leaves, node.size(), out, block.n);
 }
 
 void Merge::combine_halves(Node node, int from, char* out, const Block& block) const {
-  alignas(cache_line) char left_room[small_block], right_room[small_block];
-  const size_t step = std::max<size_t>(small_block / request_.element, 1);
+  List<char> left_room(lists_, Lists::between), right_room(lists_, Lists::between);
+  const size_t step = std::max<size_t>(Lists::between / request_.element, 1);
   for (size_t done = 0; done < block.n; done += step) {
     const Block part{block.begin + done, std::min(step, block.n - done)};
     const void* halves[2] = {value(Forest::left(node), from, left_room, part),
@@ -103,8 +98,8 @@ int Merge::list(int from, int to, const char** inputs) const {
 }
 
 void Merge::combine_list(int from, int to, char* out, const Block& block) const {
-  const char* list_of[max_team];
-  const void* inputs[max_team];
+  PerRank<const char*> list_of(lists_);
+  PerRank<const void*> inputs(lists_);
   const int n = list(from, to, list_of);
   for (int i = 0; i < n; ++i) inputs[i] = list_of[i] + at(block);
   combine(request_, inputs, n, out, block.n);

@@ -1,5 +1,7 @@
 // The arithmetic of combining what has arrived of a slice: along the fixed tree, or in the order of arrival.
 #pragma once
+#include <algorithm>
+
 #include "collective/patterns/combine.hpp"
 #include "collective/patterns/forest.hpp"
 
@@ -8,8 +10,17 @@ namespace stretto::collective {
 class Merge {
  public:
   // For one slice. Slices of different sizes may use one object.
-  Merge(const Request& request, const Epoch& epoch, int ranks, bool by_arrival)
-      : request_(request), epoch_(epoch), ranks_(ranks), by_arrival_(by_arrival && request.op != kernels::Op::user) {}
+  Merge(Team& team, const Request& request, const Epoch& epoch)
+      : lists_(team.lists),
+        request_(request),
+        epoch_(epoch),
+        ranks_(team.size),
+        by_arrival_(team.arrival_order && request.op != kernels::Op::user),
+        inputs_(lists_),
+        rooms_(lists_),
+        has_room_(lists_) {
+    std::fill_n(has_room_.of, ranks_, false);
+  }
 
   // Where rank r's contribution stands, and where the partial result of what begins with it may (null: nowhere). To be set for
   // every rank that has arrived before anything else is asked.
@@ -47,14 +58,15 @@ class Merge {
   int list(int from, int to, const char** inputs) const;
   void combine_list(int from, int to, char* out, const Block& block) const;
 
+  Lists& lists_;
   const Request& request_;
   const Epoch& epoch_;
   const int ranks_;
   const bool by_arrival_;
   int apart_ = -1;
-  const char* inputs_[max_team];
-  char* rooms_[max_team];
-  bool has_room_[max_team] = {};
+  PerRank<const char*> inputs_;
+  PerRank<char*> rooms_;
+  PerRank<bool> has_room_;
 };
 
 }  // namespace stretto::collective

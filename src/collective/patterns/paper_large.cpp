@@ -18,11 +18,12 @@ class PaperLarge {
         request_(request),
         consumers_(consumers),
         consumer_(consumes(consumers, request, team.rank)),
-        block_(std::max<size_t>(block_bytes / request.element, 1)) {}
+        block_(std::max<size_t>(block_bytes / request.element, 1)),
+        epoch_(team) {}
 
   Status run() {
     if (request_.count == 0) return Status::good();
-    STRETTO_TRY(epoch_.begin(team_, request_, 0));
+    STRETTO_TRY(epoch_.begin(request_, 0));
     find_room();
     const int mine = epoch_.arrive({window(request_.input), window(sum_), 0, 0}), last = team_.size - 1;
     STRETTO_TRY(arrived(mine));

@@ -11,12 +11,12 @@ constexpr uint32_t leading = 0;  // the word that says who leads and when it has
 class PaperSmall {
  public:
   PaperSmall(Team& team, const Request& request, bool consumer)
-      : team_(team), request_(request), rounds_(team, request), consumer_(consumer) {}
+      : team_(team), request_(request), rounds_(team, request), consumer_(consumer), epoch_(team) {}
 
   Status run() {
     for (uint32_t i = 0; i < rounds_.count(); ++i) {
       STRETTO_TRY(rounds_.free(i));
-      STRETTO_TRY(epoch_.begin(team_, request_, 0, rounds_.number(i)));
+      STRETTO_TRY(epoch_.begin(request_, 0, rounds_.number(i)));
       const SliceState undefined = epoch_.state(leading);
       if (undefined.level == 0 && epoch_.claim(leading, undefined))
         STRETTO_TRY(lead(i, undefined));

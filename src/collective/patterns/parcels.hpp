@@ -58,7 +58,7 @@ class Parcels {
     if (!request_.gives || !request_.gets) return;
     Piece from = request_.gives[route_.each ? rank_ : 0], to = request_.gets[rank_];
     size_t bytes = std::min(from.bytes, to.bytes);
-    if (from.bytes > bytes) outcome_ = truncated("a message is longer than the room for it", rank_);
+    expect(rank_, from.bytes);
     if (bytes > 0 && from.data && to.data && from.data != to.data) kernels::copy(to.data, from.data, bytes, store_);
   }
 
@@ -72,8 +72,10 @@ class Parcels {
     if (bytes > 0 && static_cast<char*>(to.data) + at != data)
       kernels::copy(static_cast<char*>(to.data) + at, data, bytes, store_);
   }
+  // Of a piece whose size this rank learns: all that comes from rank r.
   void expect(int r, size_t bytes) {
-    if (bytes > room(r).bytes) outcome_ = truncated("a message is longer than the room for it", r);
+    if (bytes > request_.gets[r].bytes) outcome_ = truncated("a message is longer than the room for it", r);
+    request_.came(r, bytes);
   }
 
   kernels::Store store() const { return store_; }

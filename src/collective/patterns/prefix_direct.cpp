@@ -16,14 +16,15 @@ class DirectPrefix {
         prefix_(prefix),
         block_(std::max<size_t>(block_bytes / request.element, 1)),
         room_(round_up(block_ * request.element, cache_line)),
-        own_(slice(team.rank)) {}
+        own_(slice(team.rank)),
+        facts_(team.lists) {}
 
   Status run() {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, request_, own_facts(), facts_, &common));
     if (!reachable(common)) return without_direct(team_, request_, [&] { return prefix_staged(team_, request_, prefix_); });
     const uint64_t done = reduce_own();
-    uint64_t all_done[max_team];
+    PerRank<uint64_t> all_done(team_.lists);
     STRETTO_TRY(exchange_all(team_, done, all_done));  // and nobody touches this rank's buffers any more
     if (done < own_.size()) team_.direct.reset();      // refused once: never asked again
     for (int r = 0; r < team_.size; ++r)
@@ -61,7 +62,7 @@ class DirectPrefix {
   }
 
   bool reduce_block(const Range& range) {
-    void* results[max_team];
+    PerRank<void*> results(team_.lists);
     if (!find(range, team_.pointers(), results)) return false;
     // From the last rank on: a result may stand where its rank's contribution was, which only later ranks need.
     for (int r = team_.size - 1; r >= 0 && inputs_of(r) > 0; --r) {

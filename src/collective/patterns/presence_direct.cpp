@@ -19,11 +19,17 @@ constexpr uint64_t largest_room = 16u << 20;  // for partial results at a rank t
 class DirectPresence {
  public:
   DirectPresence(Team& team, const Request& request, Consumers consumers)
-      : team_(team), request_(request), consumers_(consumers), consumer_(consumes(consumers, request, team.rank)) {}
+      : team_(team),
+        request_(request),
+        consumers_(consumers),
+        consumer_(consumes(consumers, request, team.rank)),
+        epoch_(team),
+        outputs_(team.lists),
+        rooms_(team.lists) {}
 
   Status run() {
     if (request_.count == 0) return Status::good();
-    STRETTO_TRY(epoch_.begin(team_, request_, slices_of(request_.bytes(), team_.size)));
+    STRETTO_TRY(epoch_.begin(request_, slices_of(request_.bytes(), team_.size)));
     epoch_.arrive(own_facts());
     look();
     for (int patient = -1;;) {
@@ -108,7 +114,7 @@ class DirectPresence {
     const SliceState seen = epoch_.state(i);
     const int from = int(seen.level), to = epoch_.level();
     if (seen.owner != 0 || seen.stopped || from >= to) return false;
-    Merge merge(request_, epoch_, team_.size, team_.arrival_order);
+    Merge merge(team_, request_, epoch_);
     const Range range = slice(i);
     if (!find_places(range, &merge)) return unreachable_ = true, epoch_.stop_all(), true;
     if (!merge.gains(from, to) || !epoch_.claim(i, seen)) return false;
@@ -195,8 +201,8 @@ class DirectPresence {
   int examined_ = 0;  // arrivals
   bool unreachable_ = false;
   Epoch epoch_;
-  char* outputs_[max_team];
-  bool rooms_[max_team];
+  PerRank<char*> outputs_;
+  PerRank<bool> rooms_;
 };
 
 }  // namespace

@@ -62,7 +62,12 @@ enum class Finished : uint8_t { all_collected, none_collected, own_kept };
 class StagedPresence {
  public:
   StagedPresence(Team& team, const Request& request, Finished finished)
-      : team_(team), request_(request), homes_(team, request), rounds_(homes_.rounds()), finished_(finished) {}
+      : team_(team),
+        request_(request),
+        homes_(team, request),
+        rounds_(homes_.rounds()),
+        finished_(finished),
+        epochs_{Epoch(team), Epoch(team), Epoch(team), Epoch(team)} {}
 
   Status run() {
     while (collected_ < rounds_.count()) {
@@ -94,7 +99,7 @@ class StagedPresence {
       if (range.size() == 0 || (home == team_.rank && !stages_own())) continue;
       STRETTO_TRY(rounds_.put_at(homes_.place(i, home), input(at(range)), bytes(range)));
     }
-    STRETTO_TRY(epoch(i).begin(team_, request_, 0, rounds_.number(i)));
+    STRETTO_TRY(epoch(i).begin(request_, 0, rounds_.number(i)));
     epoch(i).arrive({});
     return Status::good();
   }
@@ -137,7 +142,7 @@ class StagedPresence {
     const SliceState seen = e.state(uint32_t(home));
     const int from = int(seen.level), to = e.level();
     if (seen.owner != 0 || from >= to || (home != team_.rank && to == team_.size)) return false;
-    Merge merge(request_, e, team_.size, team_.arrival_order);
+    Merge merge(team_, request_, e);
     merge.keep_apart(home);
     const Range range = slice(i, home);
     for (int ticket = 0; ticket < to; ++ticket) {

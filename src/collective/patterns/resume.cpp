@@ -4,7 +4,7 @@ namespace stretto::collective {
 
 Status resume_staged(Team& team, const Request& request, Consumers consumers, const Stopped& stopped) {
   const bool consumer = consumes(consumers, request, team.rank);
-  Merge merge(request, stopped.epoch, team.size, team.arrival_order);
+  Merge merge(team, request, stopped.epoch);
   for (int r = 0; r < team.size; ++r) merge.place(r, nullptr, nullptr, stopped.room[r]);
   const char* own = merge.holds_partial(team.rank, stopped.level) ? stopped.partial : static_cast<const char*>(request.input);
   Request part = request;

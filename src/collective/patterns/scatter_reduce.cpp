@@ -88,16 +88,17 @@ class StagedScatter {
 class DirectScatter {
  public:
   DirectScatter(Team& team, const Request& request)
-      : team_(team), request_(request), block_(std::max<size_t>(block_bytes / request.element, 1)) {}
+      : team_(team), request_(request), block_(std::max<size_t>(block_bytes / request.element, 1)), facts_(team.lists) {}
 
   Status run() {
     transport::Reach common;
     STRETTO_TRY(exchange_facts(team_, request_, own_facts(), facts_, &common));
     if (!reachable(common)) return without_direct(team_, request_, [&] { return scatter_reduce_staged(team_, request_); });
-    uint32_t done = reduce_own(), all_done[max_team];
+    const uint32_t done = reduce_own();
+    PerRank<uint32_t> all_done(team_.lists);
     STRETTO_TRY(exchange_all(team_, done, all_done));  // nobody reads this rank's input any more
     if (!done) team_.direct.reset();
-    if (std::count(all_done, all_done + team_.size, 0u) > 0) return scatter_reduce_staged(team_, request_);
+    if (std::count(all_done.of, all_done + team_.size, 0u) > 0) return scatter_reduce_staged(team_, request_);
     return Status::good();
   }
 

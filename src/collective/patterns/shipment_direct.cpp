@@ -29,9 +29,9 @@ constexpr int most_entries = int(sizeof(Facts::entries) / sizeof(Entry));
 class DirectShipment {
  public:
   DirectShipment(Team& team, const Request& request, Route route)
-      : team_(team), request_(request), route_(route), parcels_(team, request, route) {
-    std::fill_n(moved_, team.size, false);
-    std::fill_n(facts_, team.size, nullptr);
+      : team_(team), request_(request), route_(route), parcels_(team, request, route), moved_(team.lists), facts_(team.lists) {
+    std::fill_n(moved_.of, team.size, false);
+    std::fill_n(facts_.of, team.size, nullptr);
   }
 
   // Also the ranks that have nothing to show must be able to reckon with it.
@@ -41,7 +41,8 @@ class DirectShipment {
 
   Status run() {
     STRETTO_TRY(exchange_facts());
-    uint32_t served = 1, all_served[max_team];
+    uint32_t served = 1;
+    PerRank<uint32_t> all_served(team_.lists);
     if (!pushes_ && !pulls_) {
       if (root_is_read_early()) STRETTO_TRY(exchange_all(team_, served, all_served));  // staged, it waits for nobody
       return without_direct(team_, request_, [&] { return ship_staged(team_, request_, route_); });
@@ -50,7 +51,7 @@ class DirectShipment {
     served = !refused_ && (pushes_ ? push() : pull());
     STRETTO_TRY(exchange_all(team_, served, all_served));  // all may leave
     if (!served) team_.direct.reset();                     // refused once: never asked again
-    if (std::count(all_served, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
+    if (std::count(all_served.of, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
     return parcels_.outcome();
   }
 
@@ -164,6 +165,7 @@ class DirectShipment {
   uint32_t pull() {
     for (int k = 1; k < team_.size; ++k) {
       int r = (team_.rank + k) % team_.size;
+      if (!parcels_.gets_from(r)) continue;
       if (pushes_early(r))
         parcels_.expect(r, facts_[r]->entries[0].bytes);
       else if (!pull_from(r))
@@ -197,9 +199,9 @@ class DirectShipment {
   const Route route_;
   Parcels parcels_;
   bool pushes_ = false, pulls_ = false;
-  bool refused_ = false;          // what was begun early
-  bool moved_[max_team];          // what this rank gets from each, or gives the root, is where it belongs
-  const Facts* facts_[max_team];  // in the slots, until the next exchange
+  bool refused_ = false;         // what was begun early
+  PerRank<bool> moved_;          // what this rank gets from each, or gives the root, is where it belongs
+  PerRank<const Facts*> facts_;  // in the slots, until the next exchange
 };
 
 }  // namespace

@@ -53,7 +53,9 @@ class JointScatter {
         is_root_(team.rank == request.root),
         route_(route),
         parcels_(team, request, route),
-        exchange_(team) {}
+        exchange_(team),
+        notes_(team.lists),
+        done_(team.lists) {}
 
   // Everything that is shown fits.
   static bool fits(const Team& team) { return team.size <= Note::most_entries; }
@@ -68,11 +70,11 @@ class JointScatter {
     parcels_.keep_own();
     STRETTO_TRY(is_root_ ? copy_with_all() : copy_with(request_.root));
     const uint32_t served = served_;
-    uint32_t all_served[max_team];
+    PerRank<uint32_t> all_served(team_.lists);
     const Status met = exchange_all(team_, served, all_served);  // all may leave
     if (!met.ok()) return leave_root(), met;
     if (!served) team_.direct.reset();  // refused once: never asked again
-    if (std::count(all_served, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
+    if (std::count(all_served.of, all_served + team_.size, 0u) > 0) return ship_staged(team_, request_, route_);
     return parcels_.outcome();
   }
 

@@ -128,6 +128,7 @@ class PairShipment {
   // What goes through cells, on both ways: both know.
   void plan() {
     taken_ = route_.known ? room_.bytes : bytes_of(theirs_->label);
+    parcels_.expect(other_, taken_);
     for (size_t bytes : {given_.bytes, taken_})
       if (!comes_along(bytes)) longest_ = std::max(longest_, bytes);
     round_ = std::min(staged_piece(team_, longest_, true), team_.staged->cell_bytes());

@@ -42,7 +42,8 @@ class StagedShipment {
         parcels_(team, request, route),
         exchange_(team),
         in_place_(parcels_.overwrites()),
-        comers_(team) {
+        comers_(team),
+        sources_(team.lists) {
     for (int r = 0; r < team.size; ++r) new (&source(r)) Source;
   }
 
@@ -263,7 +264,7 @@ class StagedShipment {
       memcpy(&bytes, payload + head_bytes(i), sizeof bytes);
       if (i == 0) in_place = (bytes & apart) == 0;
       bytes &= ~apart;
-      if (i == mine && parcels_.gets_from(r)) s.bytes = bytes, s.position = load.pieces;
+      if (i == mine && parcels_.gets_from(r)) s.bytes = bytes, s.position = load.pieces, parcels_.expect(r, bytes);
       if (i < mine) before += bytes;
       load.longest = std::max<size_t>(load.longest, bytes);
       load.pieces += bytes > 0;
@@ -415,7 +416,7 @@ class StagedShipment {
   void take_step(int r) {
     Source& s = source(r);
     if (offer(r).step()) return;
-    if (offer(r).served()) s.taken = s.rounds, parcels_.expect(r, s.bytes);
+    if (offer(r).served()) s.taken = s.rounds;
     offers_[r].reset();
   }
 
@@ -453,6 +454,7 @@ class StagedShipment {
   std::unique_ptr<char[]> kept_;  // what is sent, where it is no longer in place
   Comers comers_;
   PerRank<Source> sources_;  // those of the ranks of the team are made
+  static_assert(3 * sizeof(Source) <= Lists::per_rank);
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ Status run_in_slots(Team& team, const Request& request) {
   const size_t most = slot_payload / request.element;
   for (size_t done = 0; done < request.count; done += most) {
     Request piece = request;
+    piece.gets = nullptr;  // a Bcast tells what came of the whole
     piece.count = std::min(most, request.count - done);
     const size_t at = done * request.element;
     if (request.input) piece.input = static_cast<const char*>(request.input) + at;

@@ -150,11 +150,11 @@ int load_pieces(const Given& gives) {
   return MPI_SUCCESS;
 }
 
-// All but piece `kept`, which nothing has come into.
+// As much as has come into them; but not piece `kept`, into which nothing has.
 int store_pieces(const Got& gets, int kept) {
   for (int r = 0; r < gets.count; ++r)
     if (gets.pieces[r].bytes > 0 && r != kept)
-      if (int code = store(gets.side.at(r), gets.pieces[r].data)) return code;
+      if (int code = store(gets.side.at(r), gets.pieces[r].data, gets.pieces[r].bytes)) return code;
   return MPI_SUCCESS;
 }
 
@@ -172,7 +172,7 @@ int take_room(const Given& gives, const Got& gets, Room& room, Communicator& com
   if (!entry.prepare(request, comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
-  ResultTypes types;
+  ResultTypes types(entry.size());
   int code = take_room(gives, gets, room, *entry.communicator);
   if (code == MPI_SUCCESS && !gets.plain) code = gets.side.keep_types(entry.size(), types);
   if (code != MPI_SUCCESS) {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "base/log.hpp"
 #include "shim/fault_tolerance.hpp"
@@ -73,18 +74,55 @@ bool read_attribute(MPI_Comm comm, Communicator** communicator) {
   return code == MPI_SUCCESS && found != untouched;
 }
 
+bool set_attribute(MPI_Comm comm, Communicator* communicator) {
+  return mpi().Comm_set_attr(comm, context().keyval, communicator) == MPI_SUCCESS;
+}
+
+void end_without_attribute() {
+  log(Level::error, "MPI keeps no attribute of a communicator, so this rank would soon know nothing of it: ending the job");
+  end_job(comm_world(), MPI_ERR_NO_MEM);
+}
+
+__attribute__((tls_model("initial-exec"))) constinit thread_local BeingFreed* innermost_freed = nullptr;
+
 }  // namespace
+
+BeingFreed::BeingFreed(MPI_Comm comm) : comm_(comm) {
+  if (comm == MPI_Comm{} || comm == comm_null()) return;
+  communicator_ = known(comm);
+  if (communicator_ != nullptr) communicator_->hold();
+  outer_ = std::exchange(innermost_freed, this);
+}
+
+BeingFreed::~BeingFreed() {
+  if (innermost_freed != this) return;
+  innermost_freed = outer_;
+  context().generation.fetch_add(1, std::memory_order_acq_rel);  // the callbacks' calls are remembered
+  if (communicator_ == nullptr || context().is_common(communicator_)) return;
+  if (made_here_) communicator_->set_freed();
+  communicator_->let_go();
+}
+
+BeingFreed* BeingFreed::find(MPI_Comm comm) {
+  BeingFreed* one = innermost_freed;
+  while (one != nullptr && one->comm_ != comm) one = one->outer_;
+  return one;
+}
 
 Communicator* known(MPI_Comm comm) {
   Communicator* communicator = nullptr;
+  if (comm == comm_self()) return &context().of_self;
   return context().active.load(std::memory_order_acquire) && read_attribute(comm, &communicator) ? communicator : nullptr;
 }
 
 Communicator* look_up(MPI_Comm comm) {
   Context& c = context();
+  if (comm == comm_self()) return &c.of_self;
   Communicator* communicator = nullptr;
   if (!read_attribute(comm, &communicator)) return nullptr;
   if (communicator != nullptr) return communicator;
+  BeingFreed* const freed = BeingFreed::find(comm);
+  if (freed != nullptr && freed->communicator() != nullptr) return freed->communicator();
   if (engine::Operation::current()) return &c.not_prepared;  // making it waits for others
   trace::takes_long();
   communicator = make(comm);
@@ -92,16 +130,22 @@ Communicator* look_up(MPI_Comm comm) {
     communicator = c.without_memory;
   else if (!communicator->never_takes_part())
     communicator->take_turns_with_mpi(c.turns);
-  if (mpi().Comm_set_attr(comm, c.keyval, communicator) != MPI_SUCCESS && !communicator->never_takes_part()) {
-    log(Level::error, "MPI keeps no attribute of a communicator, so this rank would soon know nothing of it: ending the job");
-    end_job(comm_world(), MPI_ERR_NO_MEM);
-  }
+  if (freed != nullptr) return freed->keep(communicator), communicator;
+  if (!set_attribute(comm, communicator) && !communicator->never_takes_part()) end_without_attribute();
   return communicator;
+}
+
+void made_of_session(MPI_Comm comm) {
+  if (context().active.load(std::memory_order_acquire) && !set_attribute(comm, &context().of_session)) end_without_attribute();
 }
 
 void make_put_off(Communicator& communicator, MPI_Comm comm) {
   trace::takes_long();
   communicator.take(std::unique_ptr<Communicator>(make_across_nodes(comm, communicator.size(), communicator.rank())));
+}
+
+bool is_of_session(MPI_Comm comm) {
+  return known(comm) == &context().of_session;
 }
 
 // Not over nodes: MPI has few communicators to give for those.

@@ -1,6 +1,9 @@
 #include "shim/hooks/operand.hpp"
 
 namespace stretto::shim {
+
+using collective::Piece;
+
 namespace {
 
 int give_input(const Job& job, size_t elements, Room& room, size_t bytes, Communicator& communicator) {
@@ -17,9 +20,9 @@ int keep_result(Job& job, Layout& layout, ResultTypes& types) {
   return types.keep(layout);
 }
 
-void give_back(const Job& job, const char* result, Call& call) {
+void give_back(const Job& job, const Piece& result, Call& call) {
   int code = job.user ? job.user->error() : MPI_SUCCESS;
-  if (code == MPI_SUCCESS && job.out.layout) code = store(job.out, result);
+  if (code == MPI_SUCCESS && job.out.layout) code = store(job.out, result.data, result.bytes);
   if (code != MPI_SUCCESS) call.code = raise(job.comm, code);
 }
 
@@ -30,28 +33,28 @@ void give_back(const Job& job, const char* result, Call& call) {
   if (call.code != MPI_SUCCESS) return true;
   Room room;
   Layout result;
-  ResultTypes types;
+  ResultTypes types(1);
   int code = give_input(job, request.count, room, request.bytes(), *entry.communicator);
   if (code == MPI_SUCCESS) code = keep_result(job, result, types);
   if (code != MPI_SUCCESS) {
     entry.give_up(code, job.comm, call);
     return true;
   }
+  Piece got{room.data(), request.bytes()};
   request.input = room.data();
   request.output = job.out.layout ? room.data() : nullptr;
-  if (request.kind == collective::Kind::bcast) request.output = room.data();
+  if (request.kind == collective::Kind::bcast) request.output = room.data(), request.gets = &got;
   entry.finish(request, job.comm, call);
-  if (call.code == MPI_SUCCESS) give_back(job, room.data(), call);
+  if (call.code == MPI_SUCCESS) give_back(job, got, call);
   return true;
 }
 
-[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, Job job, Request& request, collective::Piece* blocks,
-                                                    Call& call) {
+[[gnu::noinline, gnu::cold]] bool run_staged_blocks(const Entry& entry, Job job, Request& request, Piece* blocks, Call& call) {
   if (!entry.prepare(request, job.comm, call)) return false;
   if (call.code != MPI_SUCCESS) return true;
   Room room;
   Layout result;
-  ResultTypes types;
+  ResultTypes types(1);
   size_t own = blocks[entry.rank()].bytes;
   int code = give_input(job, request.count, room, request.bytes() + own, *entry.communicator);
   if (code == MPI_SUCCESS) code = keep_result(job, result, types);
@@ -64,7 +67,7 @@ void give_back(const Job& job, const char* result, Call& call) {
   request.input = room.data();
   request.output = next;
   entry.finish(request, job.comm, call);
-  if (call.code == MPI_SUCCESS) give_back(job, next, call);
+  if (call.code == MPI_SUCCESS) give_back(job, {next, own}, call);
   return true;
 }
 

@@ -1,4 +1,4 @@
-// Lists of pieces that last as long as a call does, which a nonblocking one does beyond the calls that follow it.
+// Lists that last as long as a call does, which a nonblocking one does beyond the calls that follow it.
 #pragma once
 #include <memory>
 #include <new>
@@ -7,19 +7,22 @@
 
 namespace stretto::shim {
 
-// One piece for each rank: on this stack for as many as a node has.
-class PieceList {
+// A T for each rank: of few on this stack, which may be a small one.
+template <class T>
+class CallList {
  public:
-  collective::Piece* of(int ranks) {  // null: no memory
-    if (ranks <= collective::max_team) return few_;
-    many_.reset(new (std::nothrow) collective::Piece[size_t(ranks)]);
+  T* of(int ranks) {  // null: no memory
+    if (ranks <= most_few) return few_;
+    many_.reset(new (std::nothrow) T[size_t(ranks)]);
     return many_.get();
   }
 
  private:
-  collective::Piece few_[collective::max_team];
-  std::unique_ptr<collective::Piece[]> many_;
+  static constexpr int most_few = 32;
+  T few_[most_few];
+  std::unique_ptr<T[]> many_;
 };
+using PieceList = CallList<collective::Piece>;
 
 // For a rank that has no memory for its lists: the others do not know.
 inline bool take_part_without_memory(const Entry& entry, const Request& request, MPI_Comm comm, Call& call) {

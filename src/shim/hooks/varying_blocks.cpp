@@ -2,17 +2,9 @@
 // the others a rank knows only those that it gives or gets. So the choice of an algorithm does not depend on them; between nodes
 // it may depend on what the ranks have agreed that they were lately.
 #include "shim/hooks/blocks.hpp"
+#include "shim/hooks/pieces.hpp"
 
 namespace stretto::shim {
-namespace {
-
-bool alltoall_of_any(const Entry& entry, Kind kind, const Side& gives, Side& gets, MPI_Comm comm, Call& call) {
-  Request request;
-  request.kind = kind;
-  return ship(entry, gives, gets, request, comm, call);
-}
-
-}  // namespace
 
 bool gatherv(const void* send, MPI_Count send_count, MPI_Datatype send_type, void* receive, Numbers counts, Numbers displacements,
              MPI_Datatype receive_type, int root, MPI_Comm comm, Call& call) {
@@ -69,7 +61,9 @@ bool alltoallv(const void* send, Numbers send_counts, Numbers send_displacements
   bool sensible = gets.varying(receive, receive_counts, receive_displacements, receive_type, entry.size()) &&
                   (send == MPI_IN_PLACE || gives.varying(send, send_counts, send_displacements, send_type, entry.size()));
   if (!sensible) return decline(call, Reason::invalid_arguments);
-  return alltoall_of_any(entry, Kind::alltoallv, send == MPI_IN_PLACE ? gets : gives, gets, comm, call);
+  Request request;
+  request.kind = Kind::alltoallv;
+  return ship(entry, send == MPI_IN_PLACE ? gets : gives, gets, request, comm, call);
 }
 
 bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements, Types send_types, void* receive,
@@ -78,11 +72,15 @@ bool alltoallw(const void* send, Numbers send_counts, Numbers send_displacements
   if (!entry.admit_varying(comm, call, Kind::alltoallw)) return false;
   if (entry.size() > collective::max_team) return decline(call, Reason::many_ranks);
   Side gives, gets;
-  Layout given[collective::max_team], got[collective::max_team];
+  CallList<Layout> given_list, got_list;
+  Layout *given = given_list.of(entry.size()), *got = got_list.of(entry.size());
+  Request request;
+  request.kind = Kind::alltoallw;
+  if (given == nullptr || got == nullptr) return take_part_without_memory(entry, request, comm, call);
   bool sensible = gets.mixed(receive, receive_counts, receive_displacements, receive_types, entry.size(), got) &&
                   (send == MPI_IN_PLACE || gives.mixed(send, send_counts, send_displacements, send_types, entry.size(), given));
   if (!sensible) return decline(call, Reason::invalid_arguments);
-  return alltoall_of_any(entry, Kind::alltoallw, send == MPI_IN_PLACE ? gets : gives, gets, comm, call);
+  return ship(entry, send == MPI_IN_PLACE ? gets : gives, gets, request, comm, call);
 }
 
 }  // namespace stretto::shim

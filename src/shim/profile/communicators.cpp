@@ -45,7 +45,7 @@ void unlink(Communicator* communicator) {
 
 void note_freed(Communicator* communicator) {
   refresh_name(communicator);
-  if (trace::CommunicatorEntry* entry = trace::communicator_entry(communicator->index)) entry->freed_ticks = ticks();
+  if (communicator->entry) communicator->entry->freed_ticks = ticks();
 }
 
 int freed(MPI_Comm, int, void* attribute, void*) {
@@ -164,6 +164,7 @@ Communicator* make(MPI_Comm comm, const Origin& origin, const uint32_t* number) 
   c->is_world = comm == comm_world();
   if (mpi().Comm_set_attr(comm, keyval, c) != MPI_SUCCESS) return delete c, nullptr;
   enter_into_trace(c, origin);
+  c->entry = trace::communicator_entry(c->index);
   link(c);
   return c;
 }
@@ -222,8 +223,7 @@ Origin origin_from(const char* how, Communicator* parent, uint64_t key) {
   origin.key = key;
   if (!parent) return origin;
   origin.parent = parent->identity;
-  if (const trace::CommunicatorEntry* entry = trace::communicator_entry(parent->index))
-    copy_name(origin.parent_name, entry->name);
+  if (parent->entry) copy_name(origin.parent_name, parent->entry->name);
   return origin;
 }
 
@@ -237,9 +237,8 @@ uint32_t draw_number(const Origin& origin, const Members* own, const Members* re
 }
 
 void refresh_name(Communicator* communicator) {
-  trace::CommunicatorEntry* entry = trace::communicator_entry(communicator->index);
   char name[longest_name];
-  if (entry && given_name(communicator->handle, name)) copy_name(entry->name, name);
+  if (communicator->entry && given_name(communicator->handle, name)) copy_name(communicator->entry->name, name);
 }
 
 void end_communicators() {

@@ -25,6 +25,7 @@ struct Communicator {
   std::atomic<uint32_t> holders{1};   // the attribute, and persistent requests
   int rank = 0, size = 0;
   uint16_t index = trace::none16;
+  trace::CommunicatorEntry* entry = nullptr;  // null: the table is full
   bool is_world = false;
   MPI_Comm handle{};
   Communicator *previous = nullptr, *next = nullptr;  // all that live

@@ -1,5 +1,7 @@
 #include "shim/profile/iterations.hpp"
 
+#include <dlfcn.h>
+
 #include <mutex>
 
 #include "base/clock.hpp"
@@ -24,6 +26,13 @@ uint64_t ticks_of(uint64_t ns) {
   return passed ? uint64_t(double(ns) * double(counted) / double(passed)) : ns;
 }
 
+// To Stretto's library for NCCL, where that is preloaded too: `what` is as in trace::MarkEntry.
+void tell_nccl(uint32_t what, uint32_t number) {
+  using Control = void (*)(uint32_t, uint32_t);
+  static const auto nccl_control = reinterpret_cast<Control>(dlsym(RTLD_DEFAULT, "stretto_nccl_control"));
+  if (nccl_control) nccl_control(what, number);
+}
+
 }  // namespace
 
 void prepare_iterations(const Settings& settings) {
@@ -34,6 +43,7 @@ void prepare_iterations(const Settings& settings) {
 
 void iteration_begins(uint64_t number) {
   trace::mark(3, uint32_t(number));
+  tell_nccl(3, uint32_t(number));
 }
 
 void look(uint64_t now) {
@@ -50,9 +60,11 @@ void control(int level) {
   switch (level) {
     case 0:
     case 1:
-      return trace::switch_recording(level == 1);
+      trace::switch_recording(level == 1);
+      return tell_nccl(uint32_t(level), 0);
     case 2:
-      return trace::reset_sums();
+      trace::reset_sums();
+      return tell_nccl(2, 0);
     case 3:
       return iteration_begins(iterations_begun.fetch_add(1, std::memory_order_relaxed));
     default:

@@ -132,13 +132,21 @@ void leave_call(Call& call, int code) {
   if (family == Family::one_sided) one_sided_parts(call);
 }
 
+namespace {
+
+template <class Number>
+uint32_t draw(Number&& number) {
+  if (several_threads) return number.fetch_add(1, std::memory_order_relaxed);
+  const uint32_t drawn = number.load(std::memory_order_relaxed);
+  number.store(drawn + 1, std::memory_order_relaxed);
+  return drawn;
+}
+
+}  // namespace
+
 void draw_sequence(trace::CallFacts& facts, Communicator* c) {
-  if (several_threads) {
-    facts.sequence = c->sequence.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    facts.sequence = c->sequence.load(std::memory_order_relaxed);
-    c->sequence.store(facts.sequence + 1, std::memory_order_relaxed);
-  }
+  facts.sequence = draw(c->sequence);
+  if (c->entry) draw(std::atomic_ref<uint32_t>(c->entry->collectives));
   facts.collective = true;
   if (facts.sequence == 0) refresh_name(c);
   if (c->is_world) world_collective(facts.sequence);

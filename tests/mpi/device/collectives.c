@@ -176,6 +176,44 @@ static void reduce_scatter(const struct shape* s, int count, int mixture) {
 enum { one_int, one_int_added, pairs, columns, blocks, irregular, shape_count };
 static struct shape shapes[shape_count];
 
+/* Room for more than comes: what lies behind that stays as it is. */
+static void check_room(const struct shape* s, int count, const struct memory* b, int came, int first, int last) {
+  int* expected = lay_out_all(s, count, rank);
+  const int block = count * s->extent, whole = (came + s->ints - 1) / s->ints * s->ints;
+  for (int from = first; from <= last; ++from)
+    for (int i = 0; i < came; ++i)
+      expected[(from - first) * block + i / s->ints * s->extent + s->offset[i % s->ints]] = value(from, i);
+  int* found = malloc((size_t)(size * block) * sizeof(int));
+  get_memory(b, found);
+  expect(memcmp(expected, found, (size_t)(size * block) * sizeof(int)) == 0, "more room than comes", count, b->place);
+  expect(written_by_others(b) <= (size_t)((last - first + 1) * whole) * sizeof(int), "bytes behind what came", count, came);
+  free(expected);
+  free(found);
+}
+
+static void more_room(const struct shape* s, int count, int mixture, int root) {
+  const int came = count * s->ints - count * s->ints / 3 - 1;
+  int *values = lay_out(&shapes[one_int], count * s->ints, rank), *before = lay_out_all(s, count, rank);
+  int *counts = malloc((size_t)size * sizeof(int)), *places = malloc((size_t)size * sizeof(int));
+  for (int r = 0; r < size; ++r) counts[r] = count, places[r] = r * count;
+  struct memory in = make(place_of(mixture, 0), values, (size_t)(count * s->ints));
+  struct memory out = make(place_of(mixture, 1), before, (size_t)(count * s->extent * size));
+  MPI_Gatherv(in.at, came, MPI_INT, out.at, counts, places, s->type, root, MPI_COMM_WORLD);
+  if (rank == root) check_room(s, count, &out, came, 0, size - 1);
+  set_memory(&out, before);
+  if (rank == root)
+    MPI_Bcast(in.at, came, MPI_INT, root, MPI_COMM_WORLD);
+  else
+    MPI_Bcast(out.at, count, s->type, root, MPI_COMM_WORLD);
+  if (rank != root) check_room(s, count, &out, came, root, root);
+  free_memory(&in);
+  free_memory(&out);
+  free(values);
+  free(before);
+  free(counts);
+  free(places);
+}
+
 /* `list` has the ints of an element; the type takes its own extent in their place. */
 static void make_shape(int which, const char* name, MPI_Datatype type, int extent, const int* list, int ints, MPI_Op op) {
   struct shape s = {.name = name, .ints = ints, .extent = extent, .op = op};
@@ -222,6 +260,7 @@ static void everything(void) {
         reduce(&shapes[s], count, mixture, -1, 1);
         allgather(&shapes[s], count, mixture, k % 2);
         reduce_scatter(&shapes[s], count / 4 + 1, mixture);
+        if (count * shapes[s].ints < 200 && count * shapes[s].ints > 1) more_room(&shapes[s], count, mixture, root);
       }
 }
 

@@ -1,6 +1,8 @@
 /* A stand-in for libcuda.so.1, of the functions that the tests and Stretto use. "Device memory" is a mapping without access:
  * whoever touches it on the CPU dies. The stand-in alone reaches its bytes, through a second mapping, and only in the context
  * that owns them. Copies that need not be complete on return are made as late as a driver may: when the stream is waited for.
+ * There is always a kernel under way on a blocking stream that ends when MPI's call has: whatever uses the legacy stream would
+ * wait for it for ever, and fails here.
  * WITHOUT_ROWS, WITHOUT_STARTING: without copies of rows, without any that need not be complete. */
 #define _GNU_SOURCE
 #include "standin.h"
@@ -164,14 +166,15 @@ static void finish(int written) {
   started_count = left;
 }
 
-static int is_legacy(const void* stream) {
-  return stream == 0 || stream == (void*)1;
+/* Of this thread: the one stream here that need not wait for others. */
+static int is_own(const void* stream) {
+  return stream == (void*)2;
 }
 
 CUresult cuStreamSynchronize(void* stream) {
   ++calls[STANDIN_WAITED];
   if (depth == 0) return invalid_context;
-  if (!is_legacy(stream)) return invalid_handle;
+  if (!is_own(stream)) return invalid_handle;
   finish(failing != STANDIN_WAIT);
   return failing == STANDIN_WAIT ? launch_failed : 0;
 }
@@ -191,7 +194,7 @@ static CUresult check_in(CUdeviceptr at, size_t size) {
   return failing == STANDIN_COPY_IN || since > 1 ? launch_failed : 0;
 }
 
-CUresult cuMemcpyDtoH_v2(void* host, CUdeviceptr at, size_t size) {
+CUresult cuMemcpyDtoH_v2_ptds(void* host, CUdeviceptr at, size_t size) {
   const struct allocation* a = owner(at);
   CUresult error = check(at, size);
   if (error) return error;
@@ -201,7 +204,7 @@ CUresult cuMemcpyDtoH_v2(void* host, CUdeviceptr at, size_t size) {
   return 0;
 }
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr at, const void* host, size_t size) {
+CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr at, const void* host, size_t size) {
   struct pending copy = {.host = host, .device = at, .width = size, .height = 1};
   CUresult error = check_in(at, size);
   if (error) return error;
@@ -215,7 +218,7 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr at, const void* host, size_t size) {
 static CUresult start(struct pending copy, const void* stream) {
   CUresult error = check_in(copy.device, (copy.height - 1) * copy.device_pitch + copy.width);
   if (error) return error;
-  if (!is_legacy(stream)) return invalid_handle;
+  if (!is_own(stream)) return invalid_handle;
   if (started_count == most_pending) finish(1);
   if (started_count == most_pending) return 2;
   copy.context = stack[depth - 1];

@@ -35,7 +35,7 @@ class Case:
 
 
 CASES = [
-    *(Case("revoke", (how, count)) for how in ("blocking", "nonblocking", "persistent") for count in ("8", "300000")),
+    *(Case("revoke", (how, count)) for how in ("blocking", "world", "nonblocking", "persistent") for count in ("8", "300000")),
     *(Case("shrink", (count,)) for count in ("8", "2000", "100000")),
 ]
 

@@ -89,20 +89,32 @@ def _difference(plain: Results, accelerated: Results) -> str:
     return "\n".join(lines[:20])
 
 
+def _module(name: str) -> str:
+    return name.split()[1].split(".")[0]
+
+
 def compare(
-    mpi: Mpi, modules: tuple[str, ...], start: Callable[[bool, list[str], list[str]], Outcome], alone: bool
+    mpi: Mpi, modules: tuple[str, ...], start: Callable[[bool, list[str], list[str]], Outcome], alone: bool, whole: bool = False
 ) -> tuple[str, str]:
-    """start(accelerated, program, prefix) as in run(). alone: one rank, where nothing can be accelerated.
+    """start(accelerated, program, prefix) as in run(). alone: one rank, where nothing can be accelerated. Without Stretto the
+    modules run in which tests have failed with it; `whole`: all do.
 
     Returns a line of what there was, and the problem, empty if there is none.
     """
-    plain, before = run(mpi, modules, lambda program, prefix: start(False, program, prefix))
     accelerated, after = run(mpi, modules, lambda program, prefix: start(True, program, prefix))
-    problem = _difference(plain, accelerated)
-    if not problem and not plain.passed:
-        problem = "    no test ran\n" + before.tail()
+    counts = f"{len(accelerated.passed)} passes and {len(accelerated.failed)} failures"
+    line = f"{counts} in {after.seconds:.0f} s"
+    problem = ""
+    failed = {_module(name) for name in accelerated.failed}
+    if whole or failed or accelerated.code != 0:
+        again = modules if whole or not failed else tuple(rf"{module}\b" for module in sorted(failed))
+        plain, before = run(mpi, again, lambda program, prefix: start(False, program, prefix))
+        ran = {_module(name) for name in plain.passed | plain.failed}
+        passed = frozenset(name for name in accelerated.passed if whole or _module(name) in ran)
+        problem = _difference(plain, Results(passed, accelerated.failed, accelerated.code))
+        line += f"; {len(plain.passed)} and {len(plain.failed)} in {before.seconds:.0f} s without Stretto"
+    if not problem and not accelerated.passed:
+        problem = "    no test ran\n" + after.tail()
     if not problem and not alone and "; accelerated" not in after.error:
         problem = "    not accelerated\n" + after.tail()
-    counts = f"{len(plain.passed)} passes and {len(plain.failed)} failures without Stretto"
-    line = f"{counts}, {before.seconds:.0f} s plain, {after.seconds:.0f} s with Stretto"
     return line, problem and problem + "\n" + after.tail()

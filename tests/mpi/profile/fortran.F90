@@ -25,6 +25,7 @@ program traffic
   right = mod(rank + 1, ranks)
   left = mod(rank + ranks - 1, ranks)
   outgoing = rank
+  call MPI_Pcontrol(1)  ! which alone has no error code
   call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierror)
   do i = 1, 10
     call MPI_Irecv(incoming, 100, MPI_INTEGER, MPI_ANY_SOURCE, 3, comm, requests(1), ierror)

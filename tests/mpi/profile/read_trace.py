@@ -31,7 +31,8 @@ COMMUNICATOR = np.dtype(
         ("rank", "<i4"),
         ("remote_size", "<u4"),
         ("nodes", "<u4"),
-        ("first_member", "<u8"),
+        ("first_member", "<u4"),
+        ("collectives", "<u4"),
         ("name", "S72"),
     ]
 )

@@ -42,6 +42,7 @@ class Truth:
     traffic: Counter[tuple[str, int]] = field(default_factory=Counter)  # bytes
     messages: Counter[tuple[str, int]] = field(default_factory=Counter)
     communicators: dict[str, list[int]] = field(default_factory=dict)
+    numbers: Counter[str] = field(default_factory=Counter)  # by communicator: collectives that were begun
     complete: bool = False
 
 
@@ -52,7 +53,7 @@ def said(words: list[str]) -> Said:
 
 def read_truth(path: Path) -> Truth:
     truth = Truth()
-    sequences: Counter[str] = Counter()
+    sequences = truth.numbers
     last: Said | None = None
     for line in path.read_text().splitlines():
         kind, *words = line.split()
@@ -137,6 +138,14 @@ def order_problem(calls: list[Call]) -> str:
         if before.thread == after.thread and after.begin < before.end:
             return f"{after.function} begins before {before.function} ends"
     return ""
+
+
+def numbers_problem(trace: Trace, truth: Truth) -> str:
+    actual: Counter[str] = Counter()
+    for index, one in enumerate(trace.tables["communicators"]):
+        actual[name_of(trace, index)] += int(one["collectives"])
+    wrong = [name for name, count in truth.numbers.items() if actual[name] != count]
+    return "; ".join(f"{actual[name]} collectives begun on {name} instead of {truth.numbers[name]}" for name in wrong)
 
 
 def sums_problem(trace: Trace, truth: Truth) -> str:
@@ -245,7 +254,8 @@ def problem_of(traces: dict[int, Trace], truths: dict[int, Truth], events: str =
     for rank, trace in traces.items():
         truth = truths[rank]
         problem = "" if truth.complete else "the program did not end"
-        problem = problem or header_problem(trace, len(truths)) or sums_problem(trace, truth) or partners_problem(trace, truth)
+        checks = (sums_problem, partners_problem, numbers_problem)
+        problem = problem or header_problem(trace, len(truths)) or next(filter(None, (one(trace, truth) for one in checks)), "")
         if events == "in order":
             problem = calls_problem(trace, truth) or problem
         if events != "none":

@@ -57,6 +57,23 @@ DEFINE(allreduce_init, (void* in, void* out, int* count, int* type, int* op, int
 DEFINE(bcast_init, (void* data, int* count, int* type, int* root, int* comm, int* info, int* request, int* ierror),
        PMPI_Bcast_init(buffer(data), *count, TYPE, *root, COMM, INFO, &made))
 
+static int from_group(int* group, const char* tag, int* info, int* handler, int* made, unsigned long length) {
+  char in_c[most] = "";
+  MPI_Comm comm;
+  __builtin_memcpy(in_c, tag, length < most ? length : most - 1);
+  int code = PMPI_Comm_create_from_group(PMPI_Group_f2c(*group), in_c, INFO, PMPI_Errhandler_f2c(*handler), &comm);
+  *made = PMPI_Comm_c2f(comm);
+  return code;
+}
+void mpi_comm_create_from_group_(int* group, const char* tag, int* info, int* handler, int* made, int* ierror,
+                                 unsigned long length) {
+  put(ierror, from_group(group, tag, info, handler, made, length));
+}
+void mpi_comm_create_from_group_f08_(int* group, const char* tag, int* info, int* handler, int* made, int* ierror,
+                                     unsigned long length) {
+  put(ierror, from_group(group, tag, info, handler, made, length));
+}
+
 static MPI_Datatype in_types[most], out_types[most];
 DEFINE(ialltoallw,
        (void* in, int* counts, int* at, int* types, void* out, int* out_counts, int* out_at, int* other_types, int* comm,

@@ -26,3 +26,6 @@ extern int library_calls;                               // of these functions, s
   X(testall, int* count, int* requests, int* flag, void* statuses, int* ierror)                                                 \
   X(request_free, int* request, int* ierror)
 FORTRAN_FUNCTIONS(DECLARE)
+// The length of the tag stands behind all else, as compilers have it.
+DECLARE(comm_create_from_group, int* group, const char* tag, int* info, int* handler, int* made, int* ierror,
+        unsigned long length)

@@ -156,6 +156,26 @@ NONBLOCKING(f08_)
 PERSISTENT(mpif, &ierror)
 PERSISTENT(f08_, NULL)
 
+#define OF_SESSION(form, no_code)                                                                                             \
+  static void of_session_##form(const char* tag) {                                                                            \
+    MPI_Session session;                                                                                                      \
+    MPI_Group all;                                                                                                            \
+    PMPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);                                                         \
+    PMPI_Group_from_session_pset(session, "mpi://WORLD", &all);                                                               \
+    int group = PMPI_Group_c2f(all), handler = PMPI_Errhandler_c2f(MPI_ERRORS_ARE_FATAL), made, one = 1, ierror = -1, sum_of; \
+    (void)ierror;                                                                                                             \
+    mpi_comm_create_from_group_##form(&group, tag, &null_info, &handler, &made, no_code, strlen(tag));                        \
+    MPI_Comm in_c = PMPI_Comm_f2c(made);                                                                                      \
+    MPI_Allreduce(&one, &sum_of, 1, MPI_INT, MPI_SUM, in_c);                                                                  \
+    check(sum_of == ranks, "allreduce in a session");                                                                         \
+    PMPI_Comm_free(&in_c);                                                                                                    \
+    PMPI_Group_free(&all);                                                                                                    \
+    PMPI_Session_finalize(&session);                                                                                          \
+  }
+#define mpi_comm_create_from_group_mpif mpi_comm_create_from_group_
+OF_SESSION(mpif, &ierror)
+OF_SESSION(f08_, NULL)
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -180,6 +200,8 @@ int main(int argc, char** argv) {
     persistent_mpif(seed);
     persistent_f08_(seed);
   }
+  of_session_mpif("one");  // not taken over
+  of_session_f08_("other");
   PMPI_Type_free(&by_address);
   MPI_Finalize();
   if (rank == 0) {

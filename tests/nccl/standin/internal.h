@@ -7,6 +7,10 @@
 
 #include "standin.h"
 
+#ifndef STANDIN_MAKER /* several NCCL libraries in one process: none takes communicators of another */
+#define STANDIN_MAKER 1
+#endif
+
 enum { most_ranks = 8, slot_bytes = 1 << 17, channels = 2 };
 typedef enum { AllReduce, Reduce, Broadcast, AllGather, ReduceScatter, Send, Recv, functions } Function;
 
@@ -36,6 +40,7 @@ typedef struct Task {
 } Task;
 
 struct ncclComm {
+  int maker;
   Shared* shared;
   char path[512];
   uint64_t hash;

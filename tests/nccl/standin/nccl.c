@@ -101,6 +101,7 @@ static ncclResult_t begin_job(Job job) {
 
 static ncclComm_t new_comm(const ncclConfig_t* config) {
   ncclComm_t c = calloc(1, sizeof *c);
+  c->maker = STANDIN_MAKER;
   c->blocking = !config || config->blocking != 0;
   if (config && config->commName) snprintf(c->name, sizeof c->name, "%s", config->commName);
   return c;
@@ -190,11 +191,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* state) {
   return ncclSuccess;
 }
 
-#define ASK(name, member)                                                  \
-  ncclResult_t ncclComm##name(ncclComm_t comm, int* value) {               \
-    if (atomic_load(&comm->state) != ncclSuccess) return ncclInvalidUsage; \
-    *value = comm->member;                                                 \
-    return ncclSuccess;                                                    \
+static bool is_ready(ncclComm_t comm) {
+  if (atomic_load(&comm->state) == ncclSuccess) return true;
+  fprintf(stderr, "NCCL WARN communicator used before the previous operation returned\n"); /* and kept as its last error */
+  return false;
+}
+
+#define ASK(name, member)                                    \
+  ncclResult_t ncclComm##name(ncclComm_t comm, int* value) { \
+    if (comm->maker != STANDIN_MAKER) abort();               \
+    if (!is_ready(comm)) return ncclInvalidUsage;            \
+    *value = comm->member;                                   \
+    return ncclSuccess;                                      \
   }
 ASK(Count, size)
 ASK(UserRank, rank)

@@ -13,6 +13,7 @@ enum {
   p2p = 4,
   proxy_op = 8,
   proxy_step = 16,
+  proxy_control = 32,
   kernel = 64,
   group_api = 256,
   coll_api = 512,
@@ -143,19 +144,27 @@ void profiler_init(ncclComm_t c) {
     plugin->init(&c->profiler, c->hash, &mask, c->name, 1, c->size, c->rank, NULL);
 }
 
-void profiler_finalize(ncclComm_t c) {
-  if (plugin && c->profiler) plugin->finalize(c->profiler);
-  c->profiler = NULL;
+static void* start_in(void* context, int wanted, void* event) {
+  void* handle = NULL;
+  if (plugin && context && (mask & wanted)) plugin->start(context, &handle, event);
+  return handle;
 }
 
 static void* start(ncclComm_t c, int wanted, void* event) {
-  void* handle = NULL;
-  if (plugin && c->profiler && (mask & wanted)) plugin->start(c->profiler, &handle, event);
-  return handle;
+  return start_in(c->profiler, wanted, event);
 }
 
 void profiler_stop(void* event) {
   if (event) plugin->stop(event);
+}
+
+/* The proxy thread, which a child may share, goes on with the context of the communicator that made it. */
+void profiler_finalize(ncclComm_t c) {
+  if (plugin && c->profiler) plugin->finalize(c->profiler);
+  Event4 old = {.type = proxy_control};
+  Event6 e = {.type = proxy_control};
+  profiler_stop(start(c, proxy_control, version == 4 ? (void*)&old : (void*)&e));
+  c->profiler = NULL;
 }
 
 void* profiler_group_call(ncclComm_t c, int depth) {
@@ -233,17 +242,19 @@ void profiler_channel_stop(void* event, uint64_t gpu_ns) {
   plugin->stop(event);
 }
 
-/* A proxy operation of this process with one step, and one of another process, whose parent must not be touched. */
+/* A proxy operation of this process with one step, and one of another process, whose context and parent must not be touched.
+ * As in NCCL, an operation without a handle has no steps. */
 void profiler_proxy(Task* t, int channel) {
   for (int foreign = 0; foreign < 2; ++foreign) {
     const ProxyOp operation = {(int)getpid() + foreign, (uint8_t)channel, t->peer, 1, 4096, t->function == Send};
+    void* context = foreign ? (void*)0x7000dead0000 : t->comm->profiler;
     void* parent = foreign ? (void*)16 : t->event;
     Event4 old = {.type = proxy_op, .parent = parent, .rank = t->comm->rank, .proxy = operation};
     Event6 e = {.type = proxy_op, .parent = parent, .rank = t->comm->rank, .proxy = operation};
-    void* event = start(t->comm, proxy_op | proxy_step, version == 4 ? (void*)&old : (void*)&e);
+    void* event = start_in(context, proxy_op | proxy_step, version == 4 ? (void*)&old : (void*)&e);
     Event4 old_step = {.type = proxy_step, .parent = event};
     Event6 step = {.type = proxy_step, .parent = event};
-    void* inner = start(t->comm, proxy_step, version == 4 ? (void*)&old_step : (void*)&step);
+    void* inner = !event ? NULL : start_in(context, proxy_step, version == 4 ? (void*)&old_step : (void*)&step);
     size_t bytes = 4096;
     if (inner) plugin->record(inner, 9, &bytes);
     profiler_stop(inner);

@@ -265,15 +265,15 @@ TEST(Arrival, WhoHasNotLookedYetIsNotPassed) {
   TeamOfThreads threads(rank_count);
   Request request;
   request.kind = Kind::allreduce;
-  Epoch of_slow;
-  ASSERT_TRUE(of_slow.begin(threads.team(slow), request, 0).ok());
+  Epoch of_slow(threads.team(slow));
+  ASSERT_TRUE(of_slow.begin(request, 0).ok());
   of_slow.arrive({});
   std::atomic<bool> passed{false};
   std::thread runs_ahead([&] {
     Team& team = threads.team(fast);
     for (uint64_t round = 0; round <= epoch_ring; ++round) {
-      Epoch epoch;
-      EXPECT_TRUE(epoch.begin(team, request, 0, round).ok());
+      Epoch epoch(team);
+      EXPECT_TRUE(epoch.begin(request, 0, round).ok());
       epoch.arrive({});
       if (round > 0) team.waiter.announce(team.mine().drained, round);
     }

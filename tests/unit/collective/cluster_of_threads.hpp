@@ -186,8 +186,8 @@ class LinksOfThreads final : public Links {
       std::this_thread::yield();
     }
   }
-  Status receive(int from, void* data, size_t bytes) override {
-    expected_.push_back({from, {data, bytes}});
+  Status receive(int from, void* data, size_t bytes, size_t* came) override {
+    expected_.push_back(Expected{from, {data, bytes}, came});
     return Status::good();
   }
   Status send(int to, const void* data, size_t bytes) override {
@@ -196,10 +196,11 @@ class LinksOfThreads final : public Links {
     return Status::good();
   }
   Status finish_messages() override {
-    for (const auto& [from, piece] : expected_) {
+    for (const auto& [from, piece, came] : expected_) {
       std::vector<unsigned char> message = mail_.receive(from, rank_);
       if (message.size() > piece.bytes) return disagreed("too long", from);
       memcpy(piece.data, message.data(), message.size());
+      if (came != nullptr) *came = message.size();
     }
     expected_.clear();
     unfinished_ = false;
@@ -278,7 +279,12 @@ class LinksOfThreads final : public Links {
   RailOfThreads* const rail_;
   const int node_, nodes_, rank_, size_;
   MailOfThreads& mail_;
-  std::vector<std::pair<int, Piece>> expected_;
+  struct Expected {
+    int from;
+    Piece piece;
+    size_t* came;
+  };
+  std::vector<Expected> expected_;
   bool unfinished_ = false;
   bool started_[slots + message_slots] = {};
   Message messages_[message_slots];
@@ -311,7 +317,8 @@ class ClusterOfThreads {
   void run(const std::function<Status(Cluster&)>& body) {
     std::vector<std::thread> threads;
     std::vector<Status> statuses(clusters_.size());
-    for (size_t r = 0; r < clusters_.size(); ++r) threads.emplace_back([&, r] { statuses[r] = body(*clusters_[r]); });
+    for (size_t r = 0; r < clusters_.size(); ++r)
+      threads.emplace_back([&, r] { run_in_little_stack([&] { statuses[r] = body(*clusters_[r]); }); });
     for (auto& thread : threads) thread.join();
     for (size_t r = 0; r < clusters_.size(); ++r) {
       EXPECT_TRUE(statuses[r].ok()) << "rank " << r << ": " << statuses[r].what;

@@ -71,7 +71,6 @@ std::string title(const ::testing::TestParamInfo<int>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryClusterShipment, ::testing::ValuesIn(rows(is_shipment)), title);
 
-// Whose receivers do not know from MPI how much comes: programs give more room, and MPI lets them.
 class ShipmentOfSizesToldToGiversAlone : public EveryClusterShipment {};
 
 TEST_P(ShipmentOfSizesToldToGiversAlone, LeavesTheRestOfTheRoom) {
@@ -88,9 +87,6 @@ TEST_P(ShipmentOfSizesToldToGiversAlone, LeavesTheRestOfTheRoom) {
   }
 }
 
-bool told_to_givers_alone(Kind kind) {
-  return is_shipment(kind) && varies(kind) && kind != Kind::allgatherv;
-}
 INSTANTIATE_TEST_SUITE_P(Table, ShipmentOfSizesToldToGiversAlone, ::testing::ValuesIn(rows(told_to_givers_alone)), title);
 
 }  // namespace

@@ -27,7 +27,12 @@ class Shipments : public ::testing::Test {
   }
 
   Plan random_plan(int ranks) {
-    return collective::random_plan(row().kind, ranks, random_, [&] { return random_size(ranks); });
+    Plan plan = collective::random_plan(row().kind, ranks, random_, [&] { return random_size(ranks); });
+    if (told_to_givers_alone(row().kind) && random_() % 3 == 0) {
+      plan.in_place.assign(plan.in_place.size(), false);
+      plan.spare = random_size(ranks);
+    }
+    return plan;
   }
 
   void run_random(TeamOfThreads& threads, int calls) {

@@ -183,7 +183,10 @@ void broadcast(Way run, const TeamOptions& options, size_t message, size_t room,
       request.count = own;
       request.root = root;
       request.input = request.output = data.data();
+      Piece got{data.data(), own};
+      if (team.rank != root) request.gets = &got;
       const Status status = run(team, request);
+      if (status.ok() && got.bytes != held) return invalid("what came is not told", team.rank);
       if (own < message) return status.code == Code::truncated ? Status::good() : invalid("not truncated", int(status.code));
       const bool whole = std::count(data.begin(), data.begin() + ptrdiff_t(held), 'm') == ptrdiff_t(held);
       const bool more =

@@ -77,7 +77,10 @@ TEST_P(Slots, BcastFromEveryRoot) {
       for (size_t i = 0; t.rank == root && i < count; ++i) data[i] = value(root, i);
       Request request = request_of(Kind::bcast, count, root);
       request.input = request.output = data.data();
+      Piece got{data.data(), request.bytes()};
+      if (t.rank != root) request.gets = &got;
       STRETTO_TRY(run_in_slots(t, request));
+      EXPECT_EQ(got.bytes, request.bytes());
       for (size_t i = 0; i < count; ++i) EXPECT_EQ(data[i], value(root, i));
     }
     return Status::good();

@@ -14,6 +14,7 @@
 #include "collective/algorithms.hpp"
 #include "collective/patterns/rounds.hpp"
 #include "collective/team.hpp"
+#include "stack_depth.hpp"
 #include "transport/fault/fault.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
@@ -111,7 +112,8 @@ class TeamOfThreads {
   void run(const std::function<Status(Team&)>& body) {
     std::vector<std::thread> threads;
     std::vector<Status> statuses(static_cast<size_t>(size_));
-    for (int r = 0; r < size_; ++r) threads.emplace_back([&, r] { statuses[size_t(r)] = body(team(r)); });
+    for (int r = 0; r < size_; ++r)
+      threads.emplace_back([&, r] { run_in_little_stack([&] { statuses[size_t(r)] = body(team(r)); }); });
     for (auto& thread : threads) thread.join();
     for (int r = 0; r < size_; ++r) EXPECT_TRUE(statuses[size_t(r)].ok()) << "rank " << r << ": " << statuses[size_t(r)].what;
   }

@@ -24,7 +24,7 @@ TEST(Sharing, CrowdedMeansRanksOutnumberCpus) {
   for (int self = 0; self < 4; ++self) EXPECT_TRUE(find_sharing(members, 4, self).crowded);
   put_on_cpus(members, 4, 4);
   EXPECT_FALSE(find_sharing(members, 4, 0).crowded);
-  for (auto& member : members) member.cpu_quota = 2;
+  for (auto& member : members) member.cpu_quota.cpus = 2;
   EXPECT_TRUE(find_sharing(members, 4, 0).crowded);
 }
 
@@ -35,7 +35,7 @@ TEST(Sharing, SameCpusAreFewerThanRanks) {
   members[3].cpus.add(2);
   EXPECT_FALSE(find_sharing(members, 4, 1).same_cpus);
   put_on_cpus(members, 4, 4);
-  for (auto& member : members) member.cpu_quota = 2;
+  for (auto& member : members) member.cpu_quota.cpus = 2;
   EXPECT_FALSE(find_sharing(members, 4, 1).same_cpus) << "crowded by a quota alone";
 }
 
@@ -60,7 +60,7 @@ TEST(Sharing, SurplusIsOfThoseWithTheSameCpus) {
   EXPECT_FALSE(find_sharing(members, 6, 5).own_cpus);
   put_on_cpus(members, 6, 6);
   EXPECT_EQ(find_sharing(members, 6, 1).surplus, 0);
-  for (auto& member : members) member.cpu_quota = 2.5;
+  for (auto& member : members) member.cpu_quota.cpus = 2.5;
   EXPECT_EQ(find_sharing(members, 6, 1).surplus, 4);
 }
 
@@ -72,9 +72,9 @@ TEST(Sharing, YieldsReachWhoeverIsScheduledTogether) {
   members[3].scheduling_group = 7;
   for (int self = 0; self < 4; ++self) EXPECT_FALSE(find_sharing(members, 4, self).yields_reach);
   members[3].scheduling_group = 0;
-  for (auto& member : members) member.cpu_quota = 2;
+  for (auto& member : members) member.cpu_quota.cpus = 2;
   EXPECT_FALSE(find_sharing(members, 4, 1).yields_reach);
-  for (auto& member : members) member.cpu_quota = 4;
+  for (auto& member : members) member.cpu_quota.cpus = 4;
   EXPECT_TRUE(find_sharing(members, 4, 1).yields_reach);
 }
 
@@ -82,14 +82,28 @@ TEST(Sharing, YieldsReachWhoeverIsScheduledTogether) {
 TEST(Sharing, QuotasOfSeveralGroupsAreNotShared) {
   Member members[4] = {};
   put_on_cpus(members, 4, 4);
-  for (auto& member : members) member.cpu_quota = 1;
+  for (auto& member : members) member.cpu_quota.cpus = 1;
   EXPECT_EQ(find_sharing(members, 4, 2).surplus, 3);
   for (int i = 0; i < 4; ++i) members[i].scheduling_group = uint64_t(i) + 1;
   EXPECT_TRUE(find_sharing(members, 4, 2).crowded);
   EXPECT_EQ(find_sharing(members, 4, 2).surplus, 0);
-  members[0].cpu_quota = 0.5;
+  members[0].cpu_quota.cpus = 0.5;
   EXPECT_TRUE(find_sharing(members, 1, 0).crowded);
   EXPECT_EQ(find_sharing(members, 1, 0).surplus, 0);
+}
+
+// As containers have them, each of its own.
+TEST(Sharing, EachQuotaIsOfItsGroupAlone) {
+  Member members[4] = {};
+  put_on_cpus(members, 4, 4);
+  for (int i = 0; i < 4; ++i) members[i].cpu_quota = {1, uint64_t(i) + 1}, members[i].scheduling_group = uint64_t(i) + 1;
+  EXPECT_FALSE(find_sharing(members, 4, 2).crowded);
+  members[3].cpu_quota = members[2].cpu_quota;
+  EXPECT_TRUE(find_sharing(members, 4, 0).crowded);
+  members[2].cpu_quota.cpus = members[3].cpu_quota.cpus = 2;
+  EXPECT_FALSE(find_sharing(members, 4, 0).crowded);
+  members[0].cpu_quota = {};
+  EXPECT_FALSE(find_sharing(members, 4, 0).crowded);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ TEST(FindCgroup, ContainersSeePartOfThePath) {
 TEST(FindCgroup, NothingThere) {
   EXPECT_EQ(find_cgroup("", "", "cpu").version, 0);
   EXPECT_EQ(find_cgroup("0::/x\n", other_mounts, "cpu").version, 0);
-  EXPECT_EQ(cgroup_cpu_quota(Cgroup{}), 0);
+  EXPECT_EQ(cgroup_cpu_quota(Cgroup{}).cpus, 0);
   EXPECT_EQ(cgroup_memory_limit(Cgroup{}), SIZE_MAX);
 }
 
@@ -65,9 +65,21 @@ TEST(CgroupLimits, TightestOfAllLevels) {
   tree.write("outer/memory.max", "max\n");
   tree.write("outer/inner/memory.max", "4096\n");
   Cgroup group = find_cgroup("0::/outer/inner\n", v2_mount("/", tree.path()), "cpu");
-  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group), 1.5);
+  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group).cpus, 1.5);
   EXPECT_EQ(cgroup_memory_limit(group), 4096u);
-  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(find_cgroup("0::/\n", v2_mount("/", tree.path()), "cpu")), 8);
+  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(find_cgroup("0::/\n", v2_mount("/", tree.path()), "cpu")).cpus, 8);
+}
+
+// A container sees its own group as the root.
+TEST(CgroupLimits, QuotasAreToldApartByTheirGroup) {
+  TemporaryTree tree;
+  for (const char* file : {"a/cpu.max", "a/step/cpu.max", "b/cpu.max"}) tree.write(file, "200000 100000\n");
+  const auto number = [&](const char* path, const std::string& mount) {
+    return cgroup_cpu_quota(find_cgroup(std::string("0::") + path + "\n", v2_mount("/", mount), "cpu")).group;
+  };
+  EXPECT_EQ(number("/a", tree.path()), number("/", tree.path("a")));
+  EXPECT_EQ(number("/a", tree.path()), number("/a/step", tree.path())) << "of equal ones the outermost";
+  EXPECT_NE(number("/", tree.path("a")), number("/", tree.path("b")));
 }
 
 TEST(CgroupLimits, VersionOne) {
@@ -79,7 +91,7 @@ TEST(CgroupLimits, VersionOne) {
   tree.write("job/memory.limit_in_bytes", "1048576\n");
   tree.write("job/step/memory.limit_in_bytes", "9223372036854771712\n");
   Cgroup group = find_cgroup("1:cpu,memory:/job/step\n", v1_mount("cpu,memory", "/", tree.path()), "cpu");
-  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group), 3);
+  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group).cpus, 3);
   EXPECT_EQ(cgroup_memory_limit(group), 1048576u);
 }
 
@@ -118,7 +130,7 @@ TEST(CgroupLimits, EscapedPaths) {
   TemporaryTree tree;
   tree.write("with blank/cpu.max", "200000 100000\n");
   Cgroup group = find_cgroup("0::/\n", v2_mount("/", tree.path("with\\040blank")), "cpu");
-  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group), 2);
+  EXPECT_DOUBLE_EQ(cgroup_cpu_quota(group).cpus, 2);
 }
 
 }  // namespace

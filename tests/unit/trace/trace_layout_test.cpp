@@ -105,9 +105,9 @@ TEST(TraceLayout, TableEntriesAreAsDocumented) {
   expect_rows("DatatypeEntry", {FIELD(DatatypeEntry, name), FIELD(DatatypeEntry, size), FIELD(DatatypeEntry, extent)});
   expect_rows("OperationEntry", {FIELD(OperationEntry, name)});
   using C = CommunicatorEntry;
-  expect_rows("CommunicatorEntry",
-              {FIELD(C, identity), FIELD(C, parent), FIELD(C, created_ticks), FIELD(C, freed_ticks), FIELD(C, size),
-               FIELD(C, rank), FIELD(C, remote_size), FIELD(C, nodes), FIELD(C, first_member), FIELD(C, name)});
+  expect_rows("CommunicatorEntry", {FIELD(C, identity), FIELD(C, parent), FIELD(C, created_ticks), FIELD(C, freed_ticks),
+                                    FIELD(C, size), FIELD(C, rank), FIELD(C, remote_size), FIELD(C, nodes),
+                                    FIELD(C, first_member), FIELD(C, collectives), FIELD(C, name)});
   using T = ThreadEntry;
   expect_rows("ThreadEntry",
               {FIELD(T, tid), FIELD(T, function), FIELD(T, communicator), FIELD(T, begin_ticks), FIELD(T, sequence),
