@@ -166,13 +166,19 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
 
 
 def _arrivals(ranks: list[tuple[record.Record, float]]) -> list[Arrival]:
-    """The ranks' views of each communicator, put together."""
+    """The ranks' views of each communicator, put together, without those that mix several, as those of worlds apart may: two
+    processes have the same rank in it, or one process has two."""
     views: dict[tuple[str, int, int], list[tuple[record.ArrivalCount, int, float]]] = {}
     for one, rate in ranks:
         for count in one.arrivals:
             views.setdefault((one.host, count.identity, count.size), []).append((count, one.world_rank, rate))
-    found = [_arrival(host, sorted(seen, key=lambda view: view[0].rank)) for (host, _, _), seen in views.items()]
+    of_one = [(key[0], seen) for key, seen in views.items() if not _mixed(seen)]
+    found = [_arrival(host, sorted(seen, key=lambda view: view[0].rank)) for host, seen in of_one]
     return sorted(found, key=lambda one: -one.mean_spread * one.calls)
+
+
+def _mixed(views: list[tuple[record.ArrivalCount, int, float]]) -> bool:
+    return any(len(set(ranks)) < len(ranks) for ranks in zip(*((count.rank, rank) for count, rank, _ in views), strict=True))
 
 
 def _arrival(host: str, views: list[tuple[record.ArrivalCount, int, float]]) -> Arrival:

@@ -8,13 +8,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn, TextIO
 
 import typer
 
-from stretto import __version__, bench_cli, preload, profile_cli, report, session
+from stretto import __version__, preload, profile_cli, report, session
+from stretto.bench_cli import bench
 from stretto.cli_options import (
     ArenaOption,
     LibraryOption,
@@ -33,6 +34,7 @@ from stretto.comparison import turns_taken
 from stretto.errors import StrettoError
 from stretto.launchers import Style
 from stretto.machine import examine
+from stretto.tune_cli import tune
 
 app = typer.Typer(
     add_completion=False,
@@ -187,7 +189,8 @@ def _compare_in_one_run(result: session.Result, output: Path | None) -> None:
 
 
 _LAUNCHING = ("run", "compare", "profile", "bench", "tune")
-for name, command in {**profile_cli.COMMANDS, **bench_cli.COMMANDS}.items():
+_ELSEWHERE: dict[str, Callable[..., None]] = {**profile_cli.COMMANDS, "bench": bench, "tune": tune}
+for name, command in _ELSEWHERE.items():
     app.command(name, cls=WithLauncher if name in _LAUNCHING else None)(command)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,13 @@ from polars.io.plugins import register_io_source
 
 from stretto.errors import StrettoError
 from stretto.profile.job import Job, Process, open_job
+from stretto.profile.sums import is_kernel
 from stretto.receives import Receives, calls_of_parts
 from stretto.trace import Batch
 from stretto.trace_layout import PART
 
 Progress = Callable[[float], None]  # is told the share that is done
+Window = tuple[float, float]  # seconds of the job, the second one excluded
 _BLOCK = 1 << 20
 _ITERATION = 3  # MarkEntry.what
 _DECLINED = 128
@@ -52,12 +56,10 @@ SCHEMA: dict[str, Any] = {
 
 def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = None, progress: Progress | None = None) -> int:
     """One file where `target` ends in .parquet and is no folder, else one per rank, library and million events in the folder
-    `target`; the rows written. StrettoError: nothing to write, or nowhere."""
+    `target`; the calls written. StrettoError: nothing to write, or nowhere."""
     if any("\udc80" <= letter <= "\udcff" for letter in str(target)):
         raise StrettoError(f"cannot write {target}: its name is not UTF-8")
     job = job_with_events(folder)
-    for process in job.processes:
-        _window(process, iterations)
     tables = _Tables(job, iterations, progress)
     try:
         if target.suffix == ".parquet" and not target.is_dir():
@@ -67,38 +69,48 @@ def to_parquet(folder: Path, target: Path, iterations: tuple[int, int] | None = 
             for earlier in target.glob("rank-*-*-*.parquet"):
                 earlier.unlink()
             for name, frame in tables:
-                frame.write_parquet(target / f"{name}.parquet", compression="zstd", statistics=True)
+                path = target / f"{name}.parquet"
+                with _wholly(path):
+                    frame.write_parquet(path, compression="zstd", statistics=True)
     except OSError as error:
         raise StrettoError(f"cannot write {target}: {error.strerror or error}") from None
-    return tables.written
+    return tables.calls
 
 
 class _Tables:
-    """All calls of a job, table by table, each with a name of its own; counts the rows and tells how far it is."""
+    """All calls of a job, table by table, each with a name of its own; counts them and tells how far it is."""
 
     def __init__(self, job: Job, iterations: tuple[int, int] | None, progress: Progress | None) -> None:
-        self._job, self._iterations, self._progress = job, iterations, progress
-        self.written = 0
+        self._job, self._windows, self._progress = job, windows(job, iterations), progress
+        self.calls = 0
 
     def __iter__(self) -> Iterator[tuple[str, pl.DataFrame]]:
-        there = event_count(self._job)
-        for process in self._job.processes:
-            for number, frame in enumerate(frames(process, self._iterations)):
+        there, rows = event_count(self._job), 0
+        for process, window in zip(self._job.processes, self._windows, strict=True):
+            for number, frame in enumerate(frames(process, window)):
                 yield f"rank-{process.rank:05}-{process.library.lower()}-{number:04}", frame
-                self.written += frame.height
+                rows += frame.height
+                self.calls += int(frame.select((~pl.col("part") & ~is_kernel()).sum()).item())
                 if self._progress:
-                    self._progress(min(1.0, self.written / there))
+                    self._progress(min(1.0, rows / there))
 
 
 def _write_one(tables: _Tables, target: Path) -> None:
-    """Streams: no more than a few tables are in memory. A file that could not be written wholly is removed."""
+    """Streams: no more than a few tables are in memory."""
 
     def source(*_: Any) -> Iterator[pl.DataFrame]:
         return (frame for _name, frame in tables)
 
     target.parent.mkdir(parents=True, exist_ok=True)
-    try:
+    with _wholly(target):
         register_io_source(source, schema=SCHEMA).sink_parquet(target, compression="zstd", statistics=True)
+
+
+@contextlib.contextmanager
+def _wholly(target: Path) -> Iterator[None]:
+    """A file that could not be written wholly is removed; OSError says why."""
+    try:
+        yield
     except pl.exceptions.PolarsError as error:
         target.unlink(missing_ok=True)
         raise OSError(str(error)) from None
@@ -118,10 +130,10 @@ def event_count(job: Job) -> int:
     return max(1, sum(process.trace.event_count() for process in job.processes))
 
 
-def frames(process: Process, iterations: tuple[int, int] | None = None) -> Iterator[pl.DataFrame]:
+def frames(process: Process, window: Window | None = None) -> Iterator[pl.DataFrame]:
     """The process's calls, about a million rows in each table, a call and its parts in the same one; times are ns of the job
     (0: the first rank left MPI_Init). Calls that began a receive say whom it was from and how much came."""
-    window, receives = _window(process, iterations), Receives(process.trace)
+    receives = Receives(process.trace)
     for thread in process.trace.event_threads():
         for batch in _gathered(process.trace.batches(thread, _BLOCK)):
             frame = _frame(process, receives.fill(batch), window)
@@ -156,28 +168,42 @@ def _joined(parts: list[Batch]) -> Batch:
     return Batch(parts[0].thread, *columns)
 
 
-def _window(process: Process, iterations: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Ticks from the begin of the first wanted iteration to the end of the last one. StrettoError: none were marked."""
+def windows(job: Job, iterations: tuple[int, int] | None) -> list[Window | None]:
+    """Of each process, from the begin of the first wanted iteration to the end of the last one; None: all. Where it marked none,
+    those of its rank's other library hold, else those of the first rank that did. StrettoError: nobody did."""
     if iterations is None:
-        return None
-    marks = process.trace.marks
-    begins = marks[marks["what"] == _ITERATION]
-    if not len(begins):
+        return [None] * len(job.processes)
+    marked = [_window(process, *iterations) for process in job.processes]
+    of_rank: dict[int, Window] = {}
+    for process, window in zip(job.processes, marked, strict=True):
+        if window:
+            of_rank.setdefault(process.rank, window)
+    if not of_rank:
         raise StrettoError(
             "no iterations were marked in this run: MPI_Pcontrol(3) in the program, or stretto profile --iteration-calls"
         )
-    first, last = iterations
+    first = of_rank[min(of_rank)]
+    return [window or of_rank.get(process.rank, first) for process, window in zip(job.processes, marked, strict=True)]
+
+
+def _window(process: Process, first: int, last: int) -> Window | None:
+    """As this process marked it; None: it marked no iterations."""
+    marks = process.trace.marks
+    begins = marks[marks["what"] == _ITERATION]
+    if not len(begins):
+        return None
     wanted = begins[(begins["number"] >= first) & (begins["number"] <= last)]["ticks"]
     after = begins[begins["number"] > last]["ticks"]
     if not len(wanted):
-        return 0, 0
-    return int(wanted.min()), int(after.min()) if len(after) else 2**63 - 1
+        return math.inf, math.inf
+    return process.line.at(wanted.min()), process.line.at(after.min()) if len(after) else math.inf
 
 
-def _frame(process: Process, batch: Batch, window: tuple[int, int] | None) -> pl.DataFrame:
+def _frame(process: Process, batch: Batch, window: Window | None) -> pl.DataFrame:
     rows, spent, sent, received = batch.rows, batch.spent, batch.sent, batch.received
     if window:
-        keep = (rows["begin"] >= window[0]) & (rows["begin"] < window[1])
+        begin = process.line.at(rows["begin"])
+        keep = (begin >= window[0]) & (begin < window[1])
         rows, spent, sent, received = rows[keep], spent[keep], sent[keep], received[keep]
     trace, outcome = process.trace, rows["outcome"].astype(np.int16)
     sizes = np.append(trace.datatypes["size"].astype(np.int64), 0)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stretto.errors import StrettoError
+from stretto.running import start_time
 
 _PREFIX = "stretto-run-"
 _LOCK = "lock"  # held while the job runs
@@ -34,14 +35,6 @@ class Outcome:
 
 def job_id() -> str:
     return uuid.uuid4().hex
-
-
-def start_time(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty where there is no such process. With the pid it is unique."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[19]
-    except (OSError, IndexError):
-        return ""
 
 
 @contextlib.contextmanager

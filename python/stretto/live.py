@@ -61,24 +61,16 @@ class Live:
     gatherings: list[Gathering]
     elsewhere: dict[int, str]  # what absent ranks do instead
     unseen: tuple[int, ...]  # ranks without a trace
+    end_unknown: bool = False  # it may run elsewhere
 
 
 def look(folder: Path) -> Live:
     """StrettoError: the folder cannot be read or holds no trace."""
     job = open_job(folder)
-    running = _running(job)
     places = [place for number, process in enumerate(job.processes) for place in _places(number, process)]
     gatherings = _gatherings(job, places)
     absent = {rank for one in gatherings for rank in one.absent}
-    return Live(running, places, gatherings, _elsewhere(job, places, absent), tuple(job.missing))
-
-
-def _running(job: Job) -> bool:
-    from stretto.profiling import is_alive
-
-    if isinstance(job.facts.get("exit_code"), int):
-        return False
-    return is_alive(job.facts) or any(process.now is not None for process in job.processes)
+    return Live(job.runs, places, gatherings, _elsewhere(job, places, absent), tuple(job.missing), job.end_unknown)
 
 
 def _places(number: int, process: Process) -> Iterable[Place]:
@@ -129,22 +121,23 @@ def _gatherings(job: Job, places: list[Place]) -> list[Gathering]:
 
 def _has_come(job: Job, key: tuple[str, int], sequence: int, rank: int) -> bool:
     """Whether a rank that is not in the collective has been in it; one without a trace has not, as far as is known."""
-    return any(_last_sequence(one, key[1]) >= sequence for one in job.processes if (one.library, one.rank) == (key[0], rank))
+    mine = [one for one in job.processes if (one.library, one.rank) == (key[0], rank)]
+    return any(_last_begun(one, key[1]) >= sequence for one in mine)
 
 
-def _last_sequence(process: Process, identity: int) -> int:
-    """The highest number of a collective on the communicator that the process is known to have entered; -1: none.
+def _last_begun(process: Process, identity: int) -> int:
+    """The highest number of a collective on the communicator that the process has begun, as far as is known; -1: none.
 
-    Known from where its threads are, from the number of calls in the sums, and from the last events.
+    MPI's processes count them; of NCCL's it is known from where their threads are, and from the number of calls in the sums.
     """
     trace = process.trace
     indices = [place for place, one in enumerate(trace.communicators) if one.identity == identity]
-    collective = [place for place, name in enumerate(trace.functions) if is_collective(name)]
+    collective = np.flatnonzero([is_collective(name) for name in trace.functions])
     threads, cells = trace.threads, trace.cells
     in_it = threads[np.isin(threads["communicator"], indices) & np.isin(threads["function"], collective)]
-    counted = cells[np.isin(cells["communicator"], indices) & np.isin(cells["function"], collective)]
-    done = int(counted["calls"].astype(np.int64).sum()) - 1
-    return max(done, int(in_it["sequence"].max()) if len(in_it) else -1)
+    summed = cells[np.isin(cells["communicator"], indices) & np.isin(cells["function"], collective)]
+    begun = max((trace.communicators[one].collectives for one in indices), default=0) or int(summed["calls"].sum())
+    return max(begun - 1, int(in_it["sequence"].max()) if len(in_it) else -1)
 
 
 def _elsewhere(job: Job, places: list[Place], absent: set[int]) -> dict[int, str]:

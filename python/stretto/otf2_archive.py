@@ -17,11 +17,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from stretto.errors import StrettoError
-from stretto.exports import Progress, event_count, frames, job_with_events
+from stretto.exports import Progress, Window, event_count, frames, job_with_events, windows
 from stretto.profile.job import Job, Process
 from stretto.profile.matching import COLLECTIVE
 from stretto.receives import COMPLETES
-from stretto.trace_layout import CANCELLED, INCOMPLETE, NO_PEER, PART
+from stretto.trace_layout import CANCELLED, INCOMPLETE, KERNEL, NO_PEER, PART
 
 _SEND = re.compile(r"MPI_(Send|[BSR]send|Sendrecv(_replace)?)(_c)?")
 _ISEND = re.compile(r"MPI_(I[bsr]?send|Isendrecv(_replace)?)(_c)?")
@@ -46,9 +46,10 @@ def to_otf2(folder: Path, target: Path, iterations: tuple[int, int] | None = Non
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise StrettoError(f"{target} is there already: name a folder that is not")
     job = job_with_events(folder)
+    wanted = windows(job, iterations)
     try:
         with otf2.writer.open(str(target), timer_resolution=10**9) as archive:
-            return _Writer(otf2, archive, job).write(iterations, progress)
+            return _Writer(otf2, archive, job).write(wanted, progress)
     except (otf2.error.Error, _otf2.ErrorCodes.Error, OSError) as error:
         raise StrettoError(f"cannot write {target}: {error}") from None
 
@@ -114,14 +115,14 @@ class _Writer:
             self.regions[name] = self.definitions.region(name, paradigm=library)
         return self.regions[name]
 
-    def write(self, iterations: tuple[int, int] | None, progress: Progress | None) -> int:
+    def write(self, wanted: list[Window | None], progress: Progress | None) -> int:
         written, seen, there = 0, 0, event_count(self.job)
-        for process in self.job.processes:
+        for process, window in zip(self.job.processes, wanted, strict=True):
             sends = _sends(process)
-            for frame in frames(process, iterations):
+            for frame in frames(process, window):
                 for group in _calls_with_parts(frame.with_columns(sends=np.isin(frame["request"], sends))):
                     self._call(process, group)
-                    written += 1
+                    written += not group[0]["function"].startswith(KERNEL)
                 seen += frame.height
                 if progress:
                     progress(min(1.0, seen / there))

@@ -120,7 +120,8 @@ TABLES: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "transfer": pl.Float64,
         "in_noise": pl.Boolean,
     },
-    # Who comes last: `last` of `invocations` in which this rank was the last one; `behind`: mean seconds behind the others' mean;
+    # Who comes last: `last` of `invocations` in which this rank was the last one, counted as often as those that were recorded
+    # stand for; `behind`: mean seconds behind the others' mean;
     # `caused`: seconds that all ranks together waited in those; `since`: seconds of run time since which it causes at least half
     # of the waiting (0: always; null: it does not).
     "late": {

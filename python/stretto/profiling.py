@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from stretto import job, preload, session
+from stretto import job, preload, running, session
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
 
 SCHEMA = 1  # of job.json; docs/commands.md describes it
 JOB_FILE = "job.json"
 NCCL_LIBRARY = "libstretto_nccl.so"
+NCCL_DEFAULT_PLUGIN = "libnccl-profiler.so"
 _OURS = ("rank-*.record", ".sent-*", "rank-*.trace", JOB_FILE, f".{JOB_FILE}.*", "report.html")
 _MOST_FOLDERS = 100_000
 
@@ -68,12 +69,13 @@ def with_profile(plan: session.Plan, options: Options) -> session.Plan:
 
 
 def _nccl_settings(plan: session.Plan, library: Path) -> dict[str, str]:
-    """NCCL loads one profiler plugin: Stretto's, which calls the user's. One named on the launcher's line is left alone."""
-    name = "NCCL_PROFILER_PLUGIN"
+    """NCCL loads one profiler plugin: Stretto's, which calls the user's, or else the one that NCCL would load unasked, if there
+    is one. One named on the launcher's line is left alone."""
+    name, following = "NCCL_PROFILER_PLUGIN", "STRETTO_NCCL_NEXT_PLUGIN"
     if any(name in word for word in plan.command):
         return {}
-    users = os.environ.get(name, "")
-    return {name: str(library)} | ({"STRETTO_NCCL_NEXT_PLUGIN": users} if users and users != str(library) else {})
+    users = os.environ.get(name, "") or os.environ.get(following, "") or NCCL_DEFAULT_PLUGIN
+    return {name: str(library)} | ({following: users} if users.lower() != "none" and users != str(library) else {})
 
 
 def make_folder(wanted: Path | None) -> Path:
@@ -132,7 +134,7 @@ def _empty(folder: Path) -> None:
     if not is_profile(folder) or present - mine:
         raise StrettoError(f"{folder} holds something other than a profile: name another folder with -o")
     facts = read_job(folder)
-    if facts.get("exit_code") is None and is_alive(facts):
+    if facts.get("exit_code") is None and running.is_alive(facts):
         raise StrettoError(f"{folder}: the job that writes this profile still runs (pid {facts.get('pid')})")
     for path in mine:
         path.unlink()
@@ -149,14 +151,6 @@ def read_job(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
-
-
-def is_alive(facts: dict[str, Any]) -> bool:
-    """Whether the command that wrote a job.json still runs on this machine."""
-    pid = facts.get("pid")
-    if facts.get("host") != socket.gethostname() or not isinstance(pid, int):
-        return False
-    return job.start_time(pid) == facts.get("pid_start") != ""
 
 
 def _write_job(folder: Path, facts: dict[str, Any]) -> None:
@@ -185,7 +179,7 @@ def facts_before(plan: session.Plan, options: Options) -> dict[str, Any]:
         "started": datetime.datetime.now().astimezone().isoformat(timespec="milliseconds"),
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "pid_start": job.start_time(os.getpid()),
+        "pid_start": running.start_time(os.getpid()),
         "cpus": {socket.gethostname(): len(os.sched_getaffinity(0))},
         "wall_seconds": None,
         "exit_code": None,

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from stretto.errors import StrettoError
 
@@ -23,6 +26,31 @@ class Running:
     job_id: str
     folder: Path
     pids: list[int] = field(default_factory=list)
+
+
+def start_time(pid: int) -> str:
+    """When a process began, in clock ticks since boot; empty where there is no such process. With the pid it is unique."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def began_by(pid: int, seconds: float) -> bool:
+    """Whether there is such a process and it began by then, in seconds since 1970: else another one got its number."""
+    ticks = start_time(pid)
+    if not ticks:
+        return False
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(ticks) / os.sysconf("SC_CLK_TCK")
+    return time.time() - age <= seconds
+
+
+def is_alive(facts: dict[str, Any]) -> bool:
+    """Whether the command that wrote a job.json still runs on this machine."""
+    pid = facts.get("pid")
+    if facts.get("host") != socket.gethostname() or not isinstance(pid, int):
+        return False
+    return start_time(pid) == facts.get("pid_start") != ""
 
 
 def jobs() -> list[Running]:

@@ -109,8 +109,7 @@ def plan(
     if damage := elf.damage(path):
         raise StrettoError(f"preload library {path} {damage}")
     mode = accelerate or os.environ.get("STRETTO_ACCELERATE") or "on"
-    wanted = os.environ.get("STRETTO_ARENA") == "on" if arena is None else arena
-    arena_library = preload.find_arena(path) if wanted else None
+    arena_library = preload.find_arena(path) if wants_arena(arena) else None
     settings = {"STRETTO_ORDER": order} if order else {}
     if turns:
         settings["STRETTO_TURNS"] = str(turns)
@@ -118,6 +117,11 @@ def plan(
     return Plan(
         list(command), launcher, chosen, path, mode, warning, settings=settings, arena=arena_library, in_launcher=in_launcher
     )
+
+
+def wants_arena(asked: bool | None) -> bool:
+    """As the option says; None: as the environment does."""
+    return os.environ.get("STRETTO_ARENA") == "on" if asked is None else asked
 
 
 def _parts_ranks(launcher: Launcher) -> bool:

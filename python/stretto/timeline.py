@@ -13,7 +13,7 @@ import polars as pl
 
 from stretto import perfetto
 from stretto.errors import StrettoError
-from stretto.exports import Progress, event_count, frames, job_with_events
+from stretto.exports import Progress, event_count, frames, job_with_events, windows
 from stretto.profile.job import Job, Process
 from stretto.profile.matching import COLLECTIVE
 
@@ -38,8 +38,8 @@ def to_timeline(
 def _first_calls(job: Job, iterations: tuple[int, int] | None, progress: Progress | None) -> tuple[int, pl.DataFrame]:
     """How many calls there are, and the first MOST of them in order."""
     there, seen, total, kept = 0, 0, event_count(job), pl.DataFrame()
-    for process in job.processes:
-        for frame in frames(process, iterations):
+    for process, window in zip(job.processes, windows(job, iterations), strict=True):
+        for frame in frames(process, window):
             whole = frame.filter(~pl.col("part"))
             there += whole.height
             seen += frame.height

@@ -8,9 +8,7 @@ file's size, and events come in blocks.
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -20,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stretto.errors import StrettoError
 from stretto.trace_layout import (
     BOUNDED,
     CELL,
@@ -41,32 +38,17 @@ from stretto.trace_layout import (
     PAGE,
     PARTNER,
     QUEUE,
-    SECTION_HEADER,
-    SECTION_MAGIC,
     SECTIONS,
     STAGES,
     THREAD,
     VERSION,
     WIDE,
 )
+from stretto.trace_sections import Section, TraceError, entries_of, first_of, open_file, walk
 
 Array = NDArray[Any]
+_COUNTS = ("identity", "parent", "size", "rank", "remote_size", "nodes", "collectives")  # of a communicator
 _BEGINNING = struct.Struct("<8sIIIIi")  # of HEADER, up to world_rank
-
-
-class TraceError(StrettoError):
-    """The file is no trace that this version can read; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    kind: str
-    thread: int  # NONE16: of the process
-    offset: int  # in the file, of the first entry
-    used: int  # entries that are in the file
-    entry_bytes: int  # from one to the next
-    first: int = 0  # of a tail: events of its thread in front of its first entry
-    head: int = -1  # of a tail: where its header lies, which tells whether it was emptied meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +63,7 @@ class Communicator:
     members: Array  # world ranks, of both groups where there are two; empty where unknown
     created_ticks: int
     freed_ticks: int
+    collectives: int  # that the process has begun on it; 0: also where they were not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,21 +152,30 @@ class Trace:
         return sorted({section.thread for section in self.events if section.used})
 
     def batches(self, thread: int, most: int = 1 << 16) -> Iterator[Batch]:
-        """The events of one thread in blocks of at most `most`. Ends where the file does."""
+        """The events of one thread in blocks of at most `most`. Ends where the file does. OSError: it cannot be read any more.
+
+        The file is open only while a block is read: jobs have more threads than a process may have open files."""
         carried = np.zeros(0, EVENT)
-        with _open(self.path) as file:
-            for section in self.events:
-                if section.thread != thread:
-                    continue
-                for at in range(0, section.used, most):
-                    rows = _entries(file.fileno(), section, at, min(most, section.used - at), EVENT)
-                    if section.head >= 0 and _first_of(file.fileno(), section.head) != section.first:
-                        return  # the process lives, and has just put these elsewhere and others in their place
-                    batch, carried = _widen(thread, np.concatenate([carried, rows]) if len(carried) else rows)
-                    if len(batch.rows):
-                        yield batch
-                    if len(rows) < min(most, section.used - at):
-                        return
+        for section in self.events:
+            if section.thread != thread:
+                continue
+            for at in range(0, section.used, most):
+                count = min(most, section.used - at)
+                rows = self._rows(section, at, count)
+                if rows is None:
+                    return
+                batch, carried = _widen(thread, np.concatenate([carried, rows]) if len(carried) else rows)
+                if len(batch.rows):
+                    yield batch
+                if len(rows) < count:
+                    return
+
+    def _rows(self, section: Section, at: int, count: int) -> Array | None:
+        """None: the process lives, and has just put these elsewhere and others in their place."""
+        with open_file(self.path) as file:
+            rows = entries_of(file.fileno(), section, at, count, EVENT)
+            moved = section.head >= 0 and first_of(file.fileno(), section.head) != section.first
+            return None if moved else rows
 
 
 def text(raw: bytes) -> str:
@@ -195,7 +187,7 @@ def text(raw: bytes) -> str:
 def read(path: Path) -> Trace:
     """The trace in a file. TraceError: it cannot be read, or is none."""
     try:
-        with _open(path) as file:
+        with open_file(path) as file:
             return _parse(path, file.fileno())
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from None
@@ -204,7 +196,7 @@ def read(path: Path) -> Trace:
 def rank_of(path: Path) -> int:
     """The world rank that the beginning of a header names, also in a file that is too short to be read; -1: it tells none."""
     try:
-        with _open(path) as file:
+        with open_file(path) as file:
             data = os.pread(file.fileno(), _BEGINNING.size, 0)
     except (OSError, TraceError):
         return -1
@@ -212,36 +204,6 @@ def rank_of(path: Path) -> int:
         return -1
     magic, version, *_, rank = _BEGINNING.unpack(data)
     return max(rank, -1) if (magic, version) == (MAGIC, VERSION) else -1
-
-
-def _open(path: Path) -> Any:
-    """A regular file, opened without waiting for a writer."""
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise TraceError(f"{path}: no regular file")
-    return os.fdopen(file, "rb", buffering=0)
-
-
-def _read(file: int, offset: int, count: int, kind: np.dtype[Any]) -> Array:
-    """Up to `count` entries; fewer where the file ends."""
-    buffer = np.empty(count * kind.itemsize, np.uint8)
-    view, filled = buffer.data, 0
-    while filled < len(buffer):
-        got = os.preadv(file, [view[filled:]], offset + filled)
-        if got <= 0:
-            break
-        filled += got
-    return buffer[: filled // kind.itemsize * kind.itemsize].view(kind)
-
-
-def _entries(file: int, section: Section, first: int, count: int, kind: np.dtype[Any]) -> Array:
-    """Entries of a section; of longer ones than known, written by a later Stretto, what is known."""
-    at, length = section.offset + first * section.entry_bytes, section.entry_bytes
-    if length == kind.itemsize:
-        return _read(file, at, count, kind)
-    raw = _read(file, at, count, np.dtype((np.void, length)))
-    return np.ascontiguousarray(raw.view(np.uint8).reshape(-1, length)[:, : kind.itemsize]).view(kind).reshape(-1)
 
 
 def _parse(path: Path, file: int) -> Trace:
@@ -255,7 +217,8 @@ def _parse(path: Path, file: int) -> Trace:
     tables: dict[str, list[Array]] = {}
     counts: dict[str, int] = {}
     tails: list[Section] = []
-    for section in _walk(file, length, trace):
+    ended = trace.header.stage == STAGES.index("finalized")
+    for section in walk(file, length, ended, trace.lacks):
         if section.kind == "events":
             trace.events.append(section)
         elif section.kind == "tail":
@@ -285,48 +248,6 @@ def _header(path: Path, data: bytes) -> Header:
     return Header(**numbers, library=library, host=host, job=job, clock=clock, cpus=cpus, clock_cost_ticks=fields[28])
 
 
-def _walk(file: int, length: int, trace: Trace) -> Iterator[Section]:
-    """The sections in file order. Behind a damaged one the next page that begins like a section is where it goes on."""
-    at = PAGE
-    while at + SECTION_HEADER.size <= length:
-        magic, kind, thread, entry_bytes, _, size, used, first, *_ = SECTION_HEADER.unpack(
-            _exactly(file, at, SECTION_HEADER.size)
-        )
-        if magic != SECTION_MAGIC or size < PAGE or size % PAGE:
-            if magic or size or trace.header.stage == STAGES.index("finalized"):
-                trace.lacks(f"damaged section at byte {at}")
-            at = _next_section(file, at + PAGE, length)
-            continue
-        if kind in SECTIONS:
-            section = _section(trace, at, min(size, length - at), SECTIONS[kind], (thread, entry_bytes, used, first))
-            if section is not None:
-                yield section
-        at += size
-
-
-def _exactly(file: int, offset: int, size: int) -> bytes:
-    return os.pread(file, size, offset).ljust(size, b"\0")
-
-
-def _section(
-    trace: Trace, at: int, size: int, kind: tuple[str, np.dtype[Any]], rest: tuple[int, int, int, int]
-) -> Section | None:
-    name, layout = kind
-    thread, entry_bytes, used, first = rest
-    if not layout.itemsize <= entry_bytes <= PAGE:
-        trace.lacks(f"section of {name} at byte {at} with entries of {entry_bytes} bytes, not {layout.itemsize}")
-        return None
-    room = max(0, size - SECTION_HEADER.size) // entry_bytes
-    if used > room:
-        trace.lacks(f"section of {name} at byte {at} holds {room} of the {used} entries that it counts")
-    tail = (first, at) if name == "tail" else (0, -1)
-    return Section(name, thread, at + SECTION_HEADER.size, min(used, room), entry_bytes, *tail)
-
-
-def _first_of(file: int, head: int) -> int:
-    return int(SECTION_HEADER.unpack(_exactly(file, head, SECTION_HEADER.size))[7])
-
-
 def _append_tails(trace: Trace, tails: list[Section]) -> None:
     """Each thread's newest events behind the others, less those that its process had already copied there when it ended."""
     before: dict[int, int] = {}
@@ -336,26 +257,6 @@ def _append_tails(trace: Trace, tails: list[Section]) -> None:
         twice = min(max(0, before.get(tail.thread, 0) - tail.first), tail.used)
         moved = replace(tail, offset=tail.offset + twice * tail.entry_bytes, used=tail.used - twice)
         trace.events.append(moved)
-
-
-def _next_section(file: int, at: int, length: int) -> int:
-    """The first page from `at` on that begins like a section; `length` where there is none."""
-    step = 256 * PAGE
-    while (at := _data(file, at, length)) < length:
-        words = _read(file, at, min(step, length - at) // 4, np.dtype("<u4"))[:: PAGE // 4]
-        found = np.flatnonzero(words == SECTION_MAGIC)
-        if len(found):
-            return int(at + found[0] * PAGE)
-        at += step
-    return length
-
-
-def _data(file: int, at: int, length: int) -> int:
-    """The page at or behind `at` that is not in a hole of the file."""
-    try:
-        return max(at, os.lseek(file, at, os.SEEK_DATA) // PAGE * PAGE)
-    except OSError as error:
-        return length if error.errno == errno.ENXIO else at
 
 
 def _load(file: int, section: Section, tables: dict[str, list[Array]], counts: dict[str, int], trace: Trace) -> None:
@@ -368,7 +269,7 @@ def _load(file: int, section: Section, tables: dict[str, list[Array]], counts: d
         trace.problems.append(f"more {section.kind} than any that Stretto writes: {before + used}")
         used = max(0, MOST_BYTES // section.entry_bytes - before)
     counts[section.kind] = before + used
-    entries = _entries(file, section, 0, used, layout)
+    entries = entries_of(file, section, 0, used, layout)
     if section.kind == "cells":
         entries["thread"] = section.thread
     tables.setdefault(section.kind, []).append(entries)
@@ -398,7 +299,7 @@ def _communicators(entries: Array, members: Array, trace: Trace) -> list[Communi
         known = size <= left and first + size <= len(members)
         left -= size if known else 0
         unknown += not known
-        numbers = {name: int(entry[name]) for name in ("identity", "parent", "size", "rank", "remote_size", "nodes")}
+        numbers = {name: int(entry[name]) for name in _COUNTS}
         times = {name: int(entry[name]) for name in ("created_ticks", "freed_ticks")}
         group = members[first : first + size] if known else members[:0]
         result.append(Communicator(name=text(bytes(entry["name"])), members=group, **numbers, **times))

@@ -18,6 +18,7 @@ STAGES = ("loaded", "initialised", "finalized")
 PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 << bit for bit in range(8))
 BETWEEN_NODES = 5  # direction of partner cells: what was given to MPI for other nodes, by function and algorithm
 REASON = 128  # outcomes from here on are reasons
+KERNEL = "GPU "  # what the names of NCCL's kernels begin with: they are no calls (docs/nccl.md)
 
 HEADER = struct.Struct("<8sIIIIiiii14Q128s64s64s64s128sQ")
 SECTION_HEADER = struct.Struct("<IHHIIQQ4Q")
@@ -38,7 +39,8 @@ COMMUNICATOR = np.dtype(
         ("rank", "<i4"),
         ("remote_size", "<u4"),
         ("nodes", "<u4"),
-        ("first_member", "<u8"),
+        ("first_member", "<u4"),
+        ("collectives", "<u4"),
         ("name", "S72"),
     ]
 )

@@ -102,6 +102,19 @@ def test_arrivals_of_the_ranks_are_put_together() -> None:
     assert analysis.as_json(summary)["arrivals"][0]["last_share"] == {"2": pytest.approx(0.2), "3": pytest.approx(0.8)}
 
 
+def test_arrivals_of_communicators_that_had_one_identity_are_left_out() -> None:
+    """The rows of four ranks have 64 and 65, the columns of another world too: rank 0 counts both in one cell."""
+    cells = {0: [(64, 0)], 1: [(64, 1), (65, 0)], 2: [(65, 0), (64, 1)], 3: [(65, 1)]}
+    rows = {
+        rank: [(identity, own, 2, 10, 20000, 4000, 0, 2, 7) for identity, own in mine] + [(66, rank, 4, 10, 20000, 4000, 0, 2, 7)]
+        for rank, mine in cells.items()
+    }
+    found = analysis.summarise(records(*(example(rank, 4, arrivals=mine) for rank, mine in rows.items()))).arrivals
+    assert [one.ranks for one in found] == [[0, 1, 2, 3]]
+    one_left = [(64, own, 2, 10, 20000, 4000, 0, 2, 7) for own in (0, 1)]
+    assert analysis.summarise(records(example(1, 4, arrivals=one_left))).arrivals == []
+
+
 def test_no_mpi_call() -> None:
     assert "no MPI call was seen (exit code 3)" in report.warnings(analysis.Summary(), 3)[0]
     shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"other MPI")

@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from stretto import live
 from stretto.profile_report.live import print_live
-from trace_writer import FUNCTIONS, NONE16, Process, text, write_job
+from trace_writer import FUNCTIONS, NONE16, PART, Process, text, write_job
 
 WORLD, ROW = 0xC0FFEE, 0xBEEF
 
@@ -30,7 +31,7 @@ class Hung(Process):
         entries = []
         for thread in sorted({0, *np.unique(rows["thread"]).tolist(), *self.where}):
             function, since, communicator, sequence, peer = self.where.get(thread, ("", 0.0, NONE16, 0, -1))
-            index = FUNCTIONS.index(function) if function else NONE16
+            index = self.functions.index(function) if function else NONE16
             begin = int(self.clock.ticks(since)) if function else 0
             name = text("main" if thread == 0 else f"worker {thread}", 16)
             entries.append(struct.pack("<IHHQIiQ16s2Q", 5000 + thread, index, communicator, begin, sequence, peer, 0, name, 0, 0))
@@ -102,6 +103,70 @@ def test_calls_that_make_communicators_have_numbers_too(tmp_path: Path) -> None:
     assert found == {"MPI_Reduce": (), "MPI_Comm_split": (2,)}
 
 
+SUMS: dict[str, Any] = {"mode": 1, "kept": lambda rows: rows["begin"] < 0}
+STARTS = (*FUNCTIONS, "MPI_Start", "MPI_Allreduce_init", "MPI_Intercomm_create")
+
+
+def with_others(folder: Path, last: dict[int, int], others: Callable[[Process], int], **changes: Any) -> tuple[int, ...]:
+    """Who is said to be missing in the barrier that rank 0 is in. `others`: calls before, and how many collectives they are;
+    `last`: how many barriers each rank has finished since."""
+    for rank, done in last.items():
+        process = Hung(rank=rank, size=len(last), finalize=10.0, stage=1, functions=STARTS, **changes)
+        first = others(process)
+        process.communicator(WORLD, last, "MPI_COMM_WORLD", begun=first + done + (rank == 0))
+        process.call("MPI_Barrier", 5.0 + np.arange(done) * 0.1, 5.0 + np.arange(done) * 0.1, sequence=first + np.arange(done))
+        process.where = {0: ("MPI_Barrier", 9.0, 0, first + last[0], -1)} if rank == 0 else {}
+        process.write(folder)
+    write_job(folder, exit_code=137)
+    return live.look(folder).gatherings[0].absent
+
+
+def started(process: Process, by: str) -> int:
+    at, number = np.arange(40) * 0.1, np.arange(40)
+    process.call("MPI_Allreduce_init", 0.0, 0.0)
+    if by == "MPI_Start":
+        process.call("MPI_Start", at, at + 0.01, sequence=number)
+    else:
+        process.call("MPI_Startall", at, at + 0.01, communicator=NONE16)
+    process.call("MPI_Allreduce_init", at, at + 0.01, sequence=number, flags=PART, partitions=1)
+    return 40
+
+
+def test_starts_of_persistent_collectives_have_numbers_too(tmp_path: Path) -> None:
+    for by in ("MPI_Start", "MPI_Startall"):
+        assert with_others(tmp_path, {0: 10, 1: 11, 2: 10}, lambda process, by=by: started(process, by), **SUMS) == (2,)
+
+
+def test_starts_of_messages_have_none(tmp_path: Path) -> None:
+    def messages(process: Process) -> int:
+        process.call("MPI_Send_init", 0.0, 0.0, peer=1)
+        process.call("MPI_Start", np.arange(40) * 0.1, np.arange(40) * 0.1, peer=1)
+        return 0
+
+    def both(process: Process) -> int:
+        messages(process)
+        return started(process, "MPI_Start")
+
+    assert with_others(tmp_path, {0: 10, 1: 11, 2: 10}, messages, **SUMS) == (2,)
+    assert with_others(tmp_path, {0: 10, 1: 11, 2: 10}, both, **SUMS) == (2,)
+
+
+def test_collectives_before_the_sums_were_reset_count_too(tmp_path: Path) -> None:
+    def reset(process: Process) -> int:
+        process.marks = [(4.9 + 0.6 * (process.rank == 1), 2, 0)]
+        return started(process, "MPI_Start")
+
+    assert with_others(tmp_path, {0: 10, 1: 11, 2: 10}, reset, **SUMS) == (2,)
+
+
+def test_making_an_intercommunicator_has_a_number_too(tmp_path: Path) -> None:
+    def make(process: Process) -> int:
+        process.call("MPI_Intercomm_create", 0.0, 0.1, sequence=0)
+        return 1
+
+    assert with_others(tmp_path, {0: 10, 1: 11, 2: 10}, make, **SUMS) == (2,)
+
+
 def test_a_rank_that_hangs_in_finalize(tmp_path: Path) -> None:
     hang(tmp_path, 1, [1], {})
     process = Hung(rank=0, size=1, node=0, finalize=10.0, stage=1)
@@ -154,7 +219,7 @@ def test_a_job_that_runs_is_said_to_run(tmp_path: Path, monkeypatch: pytest.Monk
     facts = json.loads((tmp_path / "job.json").read_text())
     (tmp_path / "job.json").write_text(json.dumps(facts | {"exit_code": None}))
     assert not live.look(tmp_path).running, "its process is gone"
-    monkeypatch.setattr("stretto.profiling.is_alive", lambda _: True)
+    monkeypatch.setattr("stretto.running.is_alive", lambda _: True)
     assert live.look(tmp_path).running
 
 

@@ -14,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trace_writer as writer
+from stretto import exports
 from stretto.profile.arrival import size_bin, size_class
+from stretto.profile.comparison import compare
+from stretto.profile_report import views
 from synthetic_jobs import allreduces, profile, rows, world
 
 
@@ -175,6 +178,76 @@ def test_mpi_and_nccl_side_by_side(tmp_path: Path) -> None:
     ]
     assert rows(found.table("sizes"), library="NCCL")[0]["location"] == "device"
     assert {row["library"] for row in rows(found.table("arrival"), scope="cluster")} == {"MPI", "NCCL"}
+
+
+def test_shares_are_of_the_ranks_run_time_in_every_library(tmp_path: Path) -> None:
+    processes = world(2, finalize=100.0)
+    allreduces(processes, [[1.0, 1.0]], 0.5)
+    for rank in range(2):
+        late = writer.Process(
+            rank=rank, size=2, library="NCCL 2.28", node=-1, host="node0", start=89.9, init=90.0, finalize=100.0
+        )
+        late.communicator(5, [0, 1], "nccl comm")
+        late.call("ncclAllReduce", 90 + np.arange(5) * 2.0, 91 + np.arange(5) * 2.0, sequence=np.arange(5))
+        processes.append(late)
+    found = profile(tmp_path, processes)
+    assert rows(found.table("functions"), rank=0, library="NCCL")[0]["share"] == pytest.approx(0.05)
+    assert views.totals(found).communication == pytest.approx(2 * 5.5)
+    assert {row["function"]: row["share"] for row in views.function_rows(found)} == pytest.approx(
+        {"MPI_Allreduce": 0.005, "ncclAllReduce": 0.05}
+    )
+
+
+def nccl_pairs(members: dict[int, list[int]], identity: Any) -> list[writer.Process]:
+    """Ranks that each know themselves alone in their pair, of which rank 1 comes 1 ms late."""
+    processes, times = [], np.arange(100) * 0.1
+    for rank, pair in members.items():
+        one = writer.Process(rank=rank, size=4, library="NCCL 2.28")
+        one.communicator(identity(pair), [other if other == rank else -1 for other in pair], "dp group")
+        facts = {"sequence": np.arange(100), "sent": 1 << 20, "received": 1 << 20}
+        one.call("ncclAllReduce", times + 1e-3 * (rank == 1), times + 0.01, **facts)
+        processes.append(one)
+    return processes
+
+
+def test_members_of_nccl_communicators_are_told_by_all_together(tmp_path: Path) -> None:
+    pairs = {0: [0, 1], 1: [0, 1], 2: [2, 3], 3: [2, 3]}
+    found = profile(tmp_path, nccl_pairs(pairs, lambda pair: 7 + pair[0]))
+    of_pairs = rows(found.table("arrival"), scope="cluster")
+    assert sorted(round(row["omega_mean"], 6) for row in of_pairs) == [0.0, 0.001]
+    assert rows(found.table("late"), rank=1)[0]["caused"] == pytest.approx(0.1)
+
+
+def test_nccl_communicators_that_share_an_identity_are_not_mixed(tmp_path: Path) -> None:
+    pairs = {0: [0, 3], 1: [1, 2], 2: [1, 2], 3: [0, 3]}
+    found = profile(tmp_path, nccl_pairs(pairs, lambda _: 7))
+    assert found.unavailable["arrival"]
+
+
+def test_kernels_are_no_calls(tmp_path: Path) -> None:
+    times = np.arange(100) * 0.1
+    facts = {"sequence": np.arange(100), "sent": 1 << 20, "received": 1 << 20, "datatype": 0, "op": 0}
+    processes = []
+    for rank in range(2):
+        one = writer.Process(rank=rank, size=2, library="NCCL 2.28", functions=(*writer.FUNCTIONS, "GPU ncclAllReduce"))
+        one.communicator(5, [0, 1], "nccl comm")
+        one.call("ncclAllReduce", times, times + 1e-3, **facts)
+        one.call("GPU ncclAllReduce", times, times + 9e-2, thread=1, **facts)
+        processes.append(one)
+    found = profile(tmp_path, processes)
+    assert (found.calls, found.single_calls) == (200, 200)
+    assert found.table("ranks")["calls"].to_list() == [100, 100]
+    assert found.table("ranks")["library_time"].to_list() == pytest.approx([0.1, 0.1])
+    assert rows(found.table("communicators"))[0]["bytes"] == 200 << 20
+    assert found.table("sizes")["calls"].to_list() == [200]
+    assert found.table("overlap")["overlapped"].to_list() == [0.0, 0.0]
+    assert views.totals(found).communication == pytest.approx(0.2)
+    named = {row["function"]: (row["calls"], row["share"]) for row in views.function_rows(found)}
+    assert named["ncclAllReduce"] == (200, pytest.approx(0.01)) and named["GPU ncclAllReduce"] == (200, None)
+    assert found.overhead is not None and found.overhead.calls == 200
+    figures = {one.name: one.first for one in compare(found, found).figures}
+    assert (figures["calls of a rank"], figures["in communication"]) == (100, pytest.approx(0.1))
+    assert exports.to_parquet(tmp_path, tmp_path / "calls.parquet") == 200
 
 
 def test_sums_alone_say_what_they_can(tmp_path: Path) -> None:

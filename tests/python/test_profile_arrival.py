@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import trace_writer as writer
 from stretto.profile import analyse, scan
+from stretto.profile.figures import quantile
 from stretto.profile.thinned import Thinned
 from stretto.profile_model import TABLES
 from synthetic_jobs import allreduces, profile, rows, world
@@ -144,6 +145,63 @@ def test_the_sample_of_mode_aggregate_stands_for_all(tmp_path: Path) -> None:
     assert row["omega_mean"] == pytest.approx(0.75e-3, rel=5e-3)
     late = rows(found.table("late"), rank=1)[0]
     assert late["caused"] == pytest.approx(15.0, rel=5e-3) and late["since"] == pytest.approx(11.0, abs=0.1)
+
+
+def test_the_sample_stands_for_all_in_medians_and_in_who_is_last(tmp_path: Path) -> None:
+    """Early on rank 1 comes late, by much; later rank 0 does, by little, and transfers are short."""
+    processes, number = world(2, mode=1, finalize=30.0), np.arange(20000)
+    for process in processes:
+        late = np.where(number < 4096, 1e-4 * (process.rank == 1), 5e-6 * (process.rank == 0))
+        end = number * 1e-3 + np.where(number < 4096, 2e-4, 5e-5)
+        process.call("MPI_Allreduce", number * 1e-3 + late, end, sequence=number, sent=8, received=8)
+        process.kept = lambda calls: writer.sampled(calls["sequence"])
+    found = profile(tmp_path, processes, mode="aggregate")
+    (row,) = rows(found.table("arrival"), scope="cluster")
+    assert row["omega_median"] == pytest.approx(5e-6, rel=1e-2)
+    first, second = (rows(found.table("late"), rank=rank)[0] for rank in range(2))
+    assert first["share"] == pytest.approx(15904 / 20000, rel=0.01) and second["share"] == pytest.approx(4096 / 20000, rel=0.02)
+    assert first["last"] == pytest.approx(15904, rel=0.02) and first["last"] + second["last"] == first["invocations"]
+    assert second["behind"] == pytest.approx((4096 * 1e-4 - 15904 * 5e-6) / 20000, rel=0.02)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=1), st.floats(0, 1))
+def test_quantiles_count_values_as_often_as_they_weigh(pairs: list[tuple[int, int]], share: float) -> None:
+    values, weights = np.array(pairs).T.astype(float)
+    repeated = np.repeat(values, weights.astype(int))
+    assert quantile(values, weights, share) == pytest.approx(np.quantile(repeated, share), abs=1e-9)
+
+
+def test_the_sample_stands_for_all_where_the_root_moves(tmp_path: Path) -> None:
+    """The root alone has the bytes of the message's size: each rank counts but a quarter of the calls under it."""
+    processes = world(4, mode=1)
+    number, count = np.arange(20000), 20000
+    for process in processes:
+        begin = number * 1e-4 + 1e-5 * (process.rank == 1)
+        received = np.where(number % 4 == process.rank, 4096, 0)
+        process.call("MPI_Gather", begin, number * 1e-4 + 3e-5, sequence=number, sent=1024, received=received, peer=number % 4)
+        process.kept = lambda calls: writer.sampled(calls["sequence"])
+    found = profile(tmp_path, processes, mode="aggregate")
+    (row,) = rows(found.table("arrival"), scope="cluster")
+    assert row["of_invocations"] == pytest.approx(count, rel=0.02) and row["of_invocations"] <= count
+    assert row["waiting"] == pytest.approx(3 * count * 1e-5, rel=0.02)
+    assert row["transfer"] == pytest.approx(4 * count * 2e-5, rel=0.02)
+
+
+def test_the_sample_of_persistent_collectives_stands_for_all(tmp_path: Path) -> None:
+    processes = world(2, mode=1)
+    number, count = np.arange(20000), 20000
+    for process in processes:
+        process.functions = (*process.functions, "MPI_Start", "MPI_Allreduce_init")
+        begin, end = number * 1e-4 + 1e-5 * process.rank, number * 1e-4 + 3e-5
+        process.call("MPI_Allreduce_init", -2e-5, -1e-5)
+        process.call("MPI_Start", begin, end, sequence=number, sent=8, received=8)
+        facts = {"sequence": number, "sent": 8, "received": 8, "flags": writer.PART, "partitions": 1}
+        process.call("MPI_Allreduce_init", begin, end, **facts)
+        process.kept = lambda calls: (calls["flags"] & writer.PART != 0) & writer.sampled(calls["sequence"])
+    found = profile(tmp_path, processes, mode="aggregate")
+    (row,) = rows(found.table("arrival"), scope="cluster")
+    assert row["of_invocations"] == pytest.approx(count, rel=0.02)
+    assert row["waiting"] == pytest.approx(count * 1e-5, rel=0.02)
 
 
 def test_a_missing_rank_costs_the_arrivals_of_its_communicators_alone(tmp_path: Path) -> None:

@@ -193,15 +193,45 @@ def test_nccl_is_traced_where_its_library_is(
     ranks = told(capfd.readouterr().out)
     assert ranks["LD_PRELOAD"] == f"{library}:{plugin}"
     assert ranks["NCCL_PROFILER_PLUGIN"] == str(plugin)
-    assert "STRETTO_NCCL_NEXT_PLUGIN" not in ranks
     monkeypatch.setenv("NCCL_PROFILER_PLUGIN", "libinspector.so")
-    assert main(words(launcher, library)) == 0
-    ranks = told(capfd.readouterr().out)
-    assert (ranks["NCCL_PROFILER_PLUGIN"], ranks["STRETTO_NCCL_NEXT_PLUGIN"]) == (str(plugin), "libinspector.so")
     assert main([*words(launcher, library), "0", "NCCL_PROFILER_PLUGIN=mine"]) == 0
     assert told(capfd.readouterr().out)["NCCL_PROFILER_PLUGIN"] == "libinspector.so", "what the user's line says stays"
     assert main(["run", "--library", str(library), "--", str(launcher)]) == 0
     assert told(capfd.readouterr().out)["LD_PRELOAD"] == str(library)
+
+
+@pytest.mark.parametrize(
+    ("users", "before", "following"),
+    [
+        (None, None, "libnccl-profiler.so"),
+        ("", None, "libnccl-profiler.so"),
+        ("libinspector.so", None, "libinspector.so"),
+        ("none", None, None),
+        ("NONE", None, None),
+        (None, "none", "none"),
+        (None, "libinspector.so", "libinspector.so"),
+        ("own", None, None),
+    ],
+)
+def test_the_users_nccl_plugin_follows(
+    users: str | None,
+    before: str | None,
+    following: str | None,
+    launcher: Path,
+    library: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plugin = library.parent / "libstretto_nccl.so"
+    plugin.write_bytes(b"")
+    for name, value in (("NCCL_PROFILER_PLUGIN", users), ("STRETTO_NCCL_NEXT_PLUGIN", before)):
+        monkeypatch.delenv(name, raising=False)
+        if value is not None:
+            monkeypatch.setenv(name, str(plugin) if value == "own" else value)
+    assert main(words(launcher, library)) == 0
+    ranks = told(capfd.readouterr().out)
+    assert ranks["NCCL_PROFILER_PLUGIN"] == str(plugin)
+    assert ranks.get("STRETTO_NCCL_NEXT_PLUGIN") == following
 
 
 @pytest.mark.parametrize(("options", "left"), [([], []), (["-o", "new"], []), (["-o", "mine"], ["mine"])])

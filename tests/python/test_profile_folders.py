@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import resource
+import signal
+import socket
+import time
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trace_writer as writer
+from stretto import live
 from stretto.errors import StrettoError
 from stretto.profile import analyse
-from stretto.profile_model import TABLES, Severity
+from stretto.profile.job import open_job
+from stretto.profile.scan import scan
+from stretto.profile_model import TABLES, Profile, Severity
 from stretto.profile_report import terminal
 from stretto.profile_report.page import html_page
 from synthetic_jobs import allreduces, profile, world
@@ -103,12 +113,74 @@ def test_a_file_of_no_rank_that_lacks_is_told(tmp_path: Path) -> None:
     assert analyse(tmp_path).verdict[0].title == "1 file cannot be read: figures are without it"
 
 
+def test_more_ranks_than_files_may_be_open(tmp_path: Path) -> None:
+    processes = world(40)
+    allreduces(processes, [[0.1 + 0.01 * rank for rank in range(40)]], 1e-3)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len([*Path("/proc/self/fd").iterdir()]) + 20, limits[1]))
+    try:
+        found = profile(tmp_path, processes)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert (found.single_calls, found.problems) == (40, []) and found.table("arrival").height
+
+
+def test_events_that_cannot_be_read_any_more_are_told(tmp_path: Path) -> None:
+    processes = world(2)
+    allreduces(processes, [[0.1, 0.2]], 1e-3)
+    for process in processes:
+        process.write(tmp_path)
+    job = open_job(tmp_path)
+    (tmp_path / "rank-1001.trace").unlink()
+    scan(job, [])
+    assert job.problems == ["rank-1001.trace: not all of its calls could be read: No such file or directory"]
+
+
 @pytest.mark.parametrize("text", ["{]", "[]", "\x00\xff"])
 def test_facts_that_cannot_be_read_are_told_first(tmp_path: Path, text: str) -> None:
     writer.make_example(tmp_path, ranks=2, iterations=10)
     (tmp_path / "job.json").write_text(text, encoding="latin-1")
     found = analyse(tmp_path)
     assert found.verdict[0].title == "job.json cannot be read" and "how the job ended" in found.verdict[0].text
+
+
+def left_behind(folder: Path, **about: Any) -> Profile:
+    """What a killed `stretto profile` leaves of a rank that has sat in a call since its 5th second, and had recorded 6."""
+    process = writer.Process(rank=0, size=1, stage=1, finalize=6.0, **about)
+    process.call("MPI_Barrier", 1.0, 2.0)
+    process.inside = {0: (writer.FUNCTIONS.index("MPI_Recv"), 5.0)}
+    return profile(folder, [process], exit_code=None, wall_seconds=None)
+
+
+def test_a_killed_profile_has_no_figures_that_grow_with_its_age(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time", lambda: writer.STARTED + 86400.0)
+    found = left_behind(tmp_path)
+    assert found.table("ranks")["run_time"].to_list() == pytest.approx([6.0])
+    assert found.table("functions").filter(pl.col("function") == "MPI_Recv")["time"].to_list() == pytest.approx([1.0])
+    assert not found.complete and "How and when the job ended is not known" in [one.title for one in found.verdict]
+    assert any("rank 0 in MPI_Recv for 1 s at least" in one.text for one in found.verdict)
+    looked = live.look(tmp_path)
+    assert not looked.running and looked.end_unknown and looked.places[0].since == pytest.approx(1.0)
+
+
+def test_a_process_that_got_the_number_of_a_rank_is_not_the_rank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        for age, state in ((0.0, "in MPI_Recv since"), (86400.0, "no MPI_Finalize: ended in MPI_Recv")):
+            monkeypatch.setattr(time, "time", lambda age=age: writer.STARTED + age)
+            found = left_behind(tmp_path, pid=child, host=socket.gethostname(), clock=writer.Clock())
+            assert found.table("ranks")["state"].to_list()[0].startswith(state)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_a_killed_profile_whose_ranks_ended_is_whole(tmp_path: Path) -> None:
+    writer.make_example(tmp_path, ranks=2, iterations=10)
+    writer.write_job(tmp_path, exit_code=None, wall_seconds=None)
+    assert analyse(tmp_path).complete and not open_job(tmp_path).end_unknown
 
 
 def test_the_second_trace_of_a_rank_is_left_out(tmp_path: Path) -> None:

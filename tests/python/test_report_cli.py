@@ -6,11 +6,13 @@ import json
 import resource
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from stretto.cli import main
-from trace_writer import make_example
+from synthetic_jobs import profile, world
+from trace_writer import Process, make_example
 
 
 @pytest.fixture
@@ -74,9 +76,10 @@ def test_export(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert small["decline"].null_count() == 0
     assert small["algorithm"].null_count() == small.height
     events = json.loads(line.read_text())["traceEvents"]
-    assert len([one for one in events if one["ph"] == "X"]) == rows.filter(~pl.col("part")).height
+    calls = rows.filter(~pl.col("part")).height
+    assert len([one for one in events if one["ph"] == "X"]) == calls < rows.height
     assert {one["args"]["name"] for one in events if one["name"] == "process_name"} >= {"rank 0 on node0", "rank 2 on node1"}
-    capfd.readouterr()
+    assert f"{calls} calls in {target}\n" in capfd.readouterr().out
 
 
 def test_export_to_one_file_has_the_same_rows(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -90,8 +93,11 @@ def test_export_to_one_file_has_the_same_rows(folder: Path, tmp_path: Path, capf
     assert "cannot write" in capfd.readouterr().err
 
 
-def test_a_file_that_cannot_be_written_wholly_is_removed(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "one.parquet"
+@pytest.mark.parametrize("name", ["one.parquet", "table"])
+def test_a_file_that_cannot_be_written_wholly_is_removed(
+    name: str, folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / name
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
     try:
@@ -100,7 +106,7 @@ def test_a_file_that_cannot_be_written_wholly_is_removed(folder: Path, tmp_path:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert code == 2
     assert "cannot write" in capfd.readouterr().err
-    assert not target.exists()
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_small_sections_make_no_small_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -133,6 +139,24 @@ def test_export_of_iterations(folder: Path, tmp_path: Path, capfd: pytest.Captur
     assert "no iterations were marked" in capfd.readouterr().err
     assert main(["export", str(folder)]) == 2
     assert "--parquet" in capfd.readouterr().err
+
+
+def test_iterations_that_one_rank_alone_marked_hold_for_all(tmp_path: Path) -> None:
+    """Rank 1's clock is another one; an NCCL trace, which has no marks, lies beside rank 0's."""
+    begins, processes = np.arange(10) * 0.5 + 0.1, world(2, nodes=2)
+    processes.append(Process(rank=0, size=2, pid=1000, library="NCCL 2.28", node=-1, host="node0"))
+    processes[2].communicator(5, range(2), "nccl")
+    for process, function in zip(processes, ("MPI_Allreduce", "MPI_Allreduce", "ncclAllReduce"), strict=True):
+        process.call(function, begins, begins + 0.01, sequence=np.arange(10), sent=8, received=8)
+    processes[0].marks = [(float(begin) - 0.01, 3, number) for number, begin in enumerate(begins)]
+    profile(tmp_path / "job", processes)
+    assert main(["export", str(tmp_path / "job"), "--parquet", str(tmp_path / "t.parquet"), "--iterations", "2:3"]) == 0
+    told = pl.read_parquet(tmp_path / "t.parquet").group_by("rank", "library").agg(pl.col("seq").sort())
+    assert {(str(one["library"]), one["rank"], *one["seq"]) for one in told.to_dicts()} == {
+        ("MPI", 0, 2, 3),
+        ("MPI", 1, 2, 3),
+        ("NCCL", 0, 2, 3),
+    }
 
 
 def test_a_timeline_is_of_limited_size(

@@ -122,3 +122,24 @@ def test_a_signal_ends_the_job_and_the_summary_still_comes(mpi: str, tmp_path: P
     assert process.returncode != 0
     assert "2 ranks" in err
     assert "rank 0 (pid " in err
+
+
+ROWS_THEN_COLUMNS = """
+import numpy
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+x, y = numpy.ones(10), numpy.ones(10)
+for colour in (world.rank // 2, world.rank % 2):
+    comm = world.Split(colour, world.rank)
+    for _ in range(3000):  # of which few are compared
+        comm.Allreduce(x, y)
+    comm.Free()
+    world.Barrier()
+"""
+
+
+def test_communicators_that_follow_one_another_have_arrivals_of_their_own(mpi: str, tmp_path: Path) -> None:
+    done, summary = run(tmp_path, command(mpi, 4, ROWS_THEN_COLUMNS))
+    assert done.returncode == 0, done.stderr
+    found = {tuple(one["ranks"]) for one in summary["arrivals"]}
+    assert {(0, 1), (2, 3), (0, 2), (1, 3)} <= found, summary["arrivals"]

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PAGE = 4096
+STARTED = 1_800_000_000  # when the job did, in seconds since 1970
 NONE16, NONE8 = 0xFFFF, 0xFF
 PART, WIDE, IN_PLACE, ANY_SOURCE, ANY_TAG, FAILED, CANCELLED, INCOMPLETE = (1 << bit for bit in range(8))
 SECTIONS = {
@@ -151,12 +152,13 @@ class Process:
         remote: Iterable[int] = (),
         created: float = 0.0,
         freed: float | None = None,
+        begun: int = 0,
     ) -> int:
         group, other = list(members), list(remote)
         own = group.index(self.rank) if self.rank in group else 0
         times = (int(self.clock.ticks(created)), 0 if freed is None else int(self.clock.ticks(freed)))
-        numbers = (identity, parent, *times, len(group), own, len(other), nodes, len(self.members))
-        self.communicators.append(struct.pack("<4QIiIIQ", *numbers) + text(name, 72))
+        numbers = (identity, parent, *times, len(group), own, len(other), nodes, len(self.members), begun)
+        self.communicators.append(struct.pack("<4QIiIIII", *numbers) + text(name, 72))
         self.members += group + other
         return len(self.communicators) - 1
 
@@ -192,7 +194,7 @@ class Process:
             text(self.clock_source, 64),
         )
         start = (b"STRETTOT", 2, PAGE, self.mode, self.stage, self.rank, self.size, self.pid or 1000 + self.rank, self.node)
-        clocks = (ticks[0], ns[0], ticks[1], ns[1], 1_800_000_000 * 10**9)
+        clocks = (ticks[0], ns[0], ticks[1], ns[1], STARTED * 10**9)
         cpus = self.cpus.to_bytes(128, "little")
         return HEADER.pack(*start, *clocks, *reached, 512 << 20, *counts, *texts, cpus, clock_cost).ljust(PAGE, b"\0")
 

@@ -25,15 +25,20 @@ class _Delays:
     matcher: Matcher | None = None
     wanted: str = ""  # a function's name in lower letters, or all
     parts: dict[int, list[NDArray[Any]]] = field(default_factory=dict)  # by number of members
-    held: int = 0
 
     def matched(self, some: Matched) -> None:
         functions = self.matcher.functions if self.matcher else []
-        chosen = np.array([not self.wanted or functions[one].lower().startswith(self.wanted) for one in some.function], bool)
+        named = np.array([not self.wanted or _plain(name) == self.wanted for name in functions], bool)
+        chosen = named[some.function]
         late = (some.arrival - some.arrival.min(axis=0))[:, chosen] * 1e9
-        if late.shape[1] and self.held < MOST_CALLS:
-            self.parts.setdefault(late.shape[0], []).append(np.minimum(late, LONGEST_NS).T)
-            self.held += late.shape[1]
+        kept = self.parts.get(late.shape[0], [])
+        if late.shape[1] and sum(map(len, kept)) < MOST_CALLS:
+            self.parts[late.shape[0]] = [*kept, np.minimum(late, LONGEST_NS).T]
+
+
+def _plain(function: str) -> str:
+    """In lower letters, of large counts and of persistent collectives too."""
+    return function.lower().removesuffix("_c").removesuffix("_init")
 
 
 def delays(folder: Path, ranks: int, collective: str = "") -> NDArray[Any]:

@@ -23,7 +23,7 @@ from stretto.profile.sizes import sizes
 from stretto.profile.takeover import takeover
 from stretto.profile.verdict import verdict
 from stretto.profile_model import TABLES, Profile, empty_table
-from stretto.trace_layout import PART, STAGES
+from stretto.trace_layout import STAGES
 
 
 @dataclass(slots=True)
@@ -33,6 +33,7 @@ class Found:
     job: Job
     cells: pl.DataFrame  # sums.cells
     times: pl.DataFrame  # these, and sums.open_calls
+    kernels: pl.DataFrame  # sums.kernels
     arrivals: Arrivals
     late: Late
     matcher: Matcher
@@ -54,7 +55,7 @@ class Analysis:
 UNMATCHED = "no collective with several members was recorded on all of them"
 ANALYSES = (
     Analysis("ranks", lambda f: basics.ranks(f.job, f.times), "no process got as far as the end of MPI_Init"),
-    Analysis("functions", lambda f: basics.functions(f.job, f.times), "no call was counted"),
+    Analysis("functions", lambda f: basics.functions(f.job, pl.concat([f.times, f.kernels])), "no call was counted"),
     Analysis("sizes", lambda f: sizes(f.job, f.cells), "no call was counted"),
     Analysis("partners", lambda f: basics.partners(f.job), "no point-to-point or one-sided message was counted"),
     Analysis(
@@ -90,11 +91,12 @@ def analyse(folder: Path, progress: Callable[[float], None] | None = None) -> Pr
 class _Kept:
     """A consumer that counts the calls of which there is an event."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: Job) -> None:
+        self.job = job
         self.calls = 0
 
     def take(self, block: Block) -> None:
-        self.calls += int(np.count_nonzero(block.rows["flags"] & PART == 0))
+        self.calls += int(np.count_nonzero(self.job.processes[block.process].calls(block.rows)))
 
     def settle(self, process: int, reached: object) -> None:
         """Nothing waits."""
@@ -104,7 +106,7 @@ def _gather(job: Job, profile: Profile, progress: Callable[[float], None] | None
     arrivals, latest = Arrivals(job), Late()
     matcher = Matcher(job, [arrivals, latest])
     overlaps, started, reductions = Overlap(job), Requests(job), Buckets(job)
-    kept = _Kept()
+    kept = _Kept(job)
     consumers: list[Consumer] = [matcher, kept]
     if job.mode == "full":
         consumers += [overlaps, started, reductions]
@@ -112,7 +114,8 @@ def _gather(job: Job, profile: Profile, progress: Callable[[float], None] | None
     parts = (arrivals, latest, matcher, overlaps, started, reductions)
     cells = sums.cells(job)
     profile.calls, profile.single_calls = int(cells["calls"].sum()), kept.calls
-    return Found(job, cells, pl.concat([cells, sums.open_calls(job)]), *parts, by_size(arrivals, matcher), profile.tables)
+    times = pl.concat([cells, sums.open_calls(job)])
+    return Found(job, cells, times, sums.kernels(job), *parts, by_size(arrivals, matcher), profile.tables)
 
 
 def _tell_what_is_missing(found: Found, profile: Profile) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from stretto.profile.figures import Figures, figures, present
+from stretto.profile.figures import Figures, figures, present, quantile
+from stretto.profile.invocations import BINS, Counted, Name, bin_bound, invocations_by_bin, members_by_bin, size_bin
 from stretto.profile.job import Group, Job
 from stretto.profile.matching import PERSISTENT, Matched, Matcher
 from stretto.profile.thinned import Thinned
@@ -37,17 +38,6 @@ def size_class(size: int) -> str:
     return "none" if size <= 0 else "small" if size <= SMALL else "medium" if size <= MEDIUM else "large"
 
 
-def size_bin(sizes: Array) -> Array:
-    """Bins of the trace format: 0 for no bytes, else n for (2^(n-2), 2^(n-1)]."""
-    exponent = np.frexp(np.maximum(sizes - 1, 0).astype(np.float64))[1]
-    return np.where(sizes <= 0, 0, exponent + 1)
-
-
-def bin_bound(number: int) -> int:
-    """Largest size of a bin, in bytes; the last bin that fits in 63 bits stands for those beyond."""
-    return 0 if number == 0 else 1 << min(number - 1, 62)
-
-
 @dataclass(slots=True)
 class Sums:
     """Of the invocations with one function, communicator, size bin and scope; sums count each as often as its weight says."""
@@ -59,8 +49,9 @@ class Sums:
     most: float = 0.0
     waiting: float = 0.0
     transfer: float = 0.0
-    kept: Thinned = field(default_factory=lambda: Thinned(MOST_KEPT))  # omega
-    done: Thinned = field(default_factory=lambda: Thinned(MOST_KEPT))  # last exit - last arrival
+    held: Array = field(default_factory=lambda: np.zeros(BINS))  # by bin: shares of the members that had so much, added up
+    kept: Thinned = field(default_factory=lambda: Thinned(MOST_KEPT))  # omega, weight
+    done: Thinned = field(default_factory=lambda: Thinned(MOST_KEPT))  # last exit - last arrival, weight
 
 
 class Arrivals:
@@ -117,9 +108,10 @@ class Arrivals:
             sums.most = max(sums.most, float(omega.max()))
             sums.waiting += float((weight * values.waiting[chosen]).sum())
             sums.transfer += float((weight * values.transfer[chosen]).sum())
-            sums.kept.add(some.sequence[chosen], omega)
+            sums.kept.add(some.sequence[chosen], omega, weight)
             if scope == "cluster":
-                sums.done.add(some.sequence[chosen], values.done[chosen])
+                sums.held += members_by_bin(some.sizes[:, chosen], weight)
+                sums.done.add(some.sequence[chosen], values.done[chosen], weight)
 
     def _show(self, group: int, some: Matched, values: Figures) -> None:
         for function in present(some.function):
@@ -139,7 +131,7 @@ class Arrivals:
 
     def alphas(self, functions: list[str]) -> dict[tuple[int, int, int], float]:
         """By group, function and bin. Nonblocking calls, whose exits say nothing, take those of their blocking form."""
-        found = {key[:3]: _quantile(sums.done, ALPHA) for key, sums in self.sums.items() if key[3] == "cluster"}
+        found = {key[:3]: _quantile([sums.done], ALPHA) for key, sums in self.sums.items() if key[3] == "cluster"}
         for group, function, size in list(found):
             blocking = _blocking(functions[function])
             if blocking != functions[function]:
@@ -178,9 +170,9 @@ def _blocking(function: str) -> str:
     return "MPI_" + function[5:].capitalize() if not function.endswith("_c") else "MPI_" + function[5:-2].capitalize() + "_c"
 
 
-def _quantile(values: Thinned, share: float) -> float:
-    columns = values.columns()
-    return float(np.quantile(columns[0], share)) if columns and len(columns[0]) else 0.0
+def _quantile(kept: list[Thinned], share: float) -> float:
+    values, weights = (np.concatenate(parts) for parts in zip(*(one.columns() for one in kept), strict=True))
+    return quantile(values, weights, share) if len(values) else 0.0
 
 
 def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFrame:
@@ -195,12 +187,22 @@ def arrival(found: Arrivals, matcher: Matcher, cells: pl.DataFrame) -> pl.DataFr
         label = found.groups[group]
         name = (scope, label.library, matcher.functions[function], label.label, size_class(bin_bound(size)))
         rows.setdefault(name, []).append((key, sums))
-    calls = _of_invocations(cells)
     whole = not any(process.trace.header.dropped_cells for process in found.job.processes)
-    table = [_row(name, parts, alphas, found, calls) for name, parts in rows.items()]
+    counted = _counted(found, matcher.functions, cells, whole)
+    table = [_row(name, parts, alphas, found, counted) for name, parts in rows.items()]
     return _capped(pl.DataFrame(table, schema=TABLES["arrival"], orient="row"), cells, whole).sort(
         "scope", "library", "communicator", "function", "alpha"
     )
+
+
+def _counted(found: Arrivals, functions: list[str], cells: pl.DataFrame, whole: bool) -> dict[tuple[Name, int], Counted]:
+    """Invocations of each size bin, by library, function and communicator's label."""
+    kept: dict[Name, dict[int, list[Sums]]] = {}
+    for (group, function, size, scope), sums in found.sums.items():
+        if scope == "cluster":
+            name = (found.groups[group].library, functions[function], found.groups[group].label)
+            kept.setdefault(name, {}).setdefault(size, []).append(sums)
+    return invocations_by_bin(kept, cells, whole)
 
 
 def _capped(rows: pl.DataFrame, cells: pl.DataFrame, whole: bool) -> pl.DataFrame:
@@ -219,7 +221,7 @@ def _row(
     parts: list[tuple[tuple[int, int, int, str], Sums]],
     alphas: dict[tuple[int, int, int], float],
     found: Arrivals,
-    calls: dict[tuple[str, str, str, int], int],
+    counted: dict[tuple[Name, int], Counted],
 ) -> tuple[Any, ...]:
     sums = [one for _, one in parts]
     weights = [(one, alphas.get(key[:3], 0.0)) for key, one in parts]
@@ -233,39 +235,19 @@ def _row(
     alpha = sum(alpha * one.parts for one, alpha in timed_sums) / timed if timed else None
     omega = sum(one.omega for one in sums) / count
     noise = 0.0 if name[0] == "node" else max(found.clock_error[key[0]] for key, _ in parts)
-    kept = np.concatenate([one.kept.columns()[0] for one in sums])
-    figures_ = (alpha, omega, float(np.median(kept)), max(one.most for one in sums), sum(one.delta for one in sums) / count)
+    median = _quantile([one.kept for one in sums], 0.5)
+    figures_ = (alpha, omega, median, max(one.most for one in sums), sum(one.delta for one in sums) / count)
     times = [0.0, 0.0]
     of = 0
-    for size, bin_parts in _by_bin(parts).items():
-        whole = [found.sums[(key[0], key[1], key[2], "cluster")] for key, _ in bin_parts]
-        seen = sum(one.invocations for one in whole)
-        counted = max(seen, calls.get((*name[1:4], bin_bound(size)), 0))
-        scale = counted / sum(one.parts for one in whole)
-        times = [
-            before + scale * sum(getattr(one, time) for _, one in bin_parts) for before, time in zip(times, TIMES, strict=True)
-        ]
-        of += counted
+    for size in {key[2] for key, _ in parts}:
+        number, scale = counted[name[1:4], size]
+        for place, time in enumerate(TIMES):
+            times[place] += scale * sum(getattr(one, time) for key, one in parts if key[2] == size)
+        of += number
     return (*name, invocations, of, *figures_, factor("omega"), factor("delta"), *times, bool(omega < NOISE * noise))
 
 
 TIMES = ("waiting", "transfer")
-Part = tuple[tuple[int, int, int, str], Sums]
-
-
-def _by_bin(parts: list[Part]) -> dict[int, list[Part]]:
-    found: dict[int, list[Part]] = {}
-    for part in parts:
-        found.setdefault(part[0][2], []).append(part)
-    return found
-
-
-def _of_invocations(cells: pl.DataFrame) -> dict[tuple[str, str, str, int], int]:
-    """Invocations that the sums know of, by library, function, communicator and bin's bound: the most that any rank counted."""
-    keys = ["library", "function", "communicator", "identity", "upper"]
-    counted = cells.group_by(*keys, "rank").agg(pl.col("calls").sum())
-    most = counted.group_by(keys).agg(pl.col("calls").max()).group_by("library", "function", "communicator", "upper")
-    return {(a, b, c, d): int(n) for a, b, c, d, n in most.agg(pl.col("calls").sum()).iter_rows()}
 
 
 def invocations(found: Arrivals, matcher: Matcher) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from stretto.profile.job import Job, Process
-from stretto.profile.sums import LIFE
+from stretto.profile.sums import LIFE, is_kernel
 from stretto.profile_model import TABLES, Overhead
 from stretto.trace import Trace, text
 from stretto.trace_layout import STAGES
@@ -71,15 +71,18 @@ def _state(process: Process, aborted: bool) -> str:
 
 
 def functions(job: Job, cells: pl.DataFrame) -> pl.DataFrame:
+    """`cells`: with the calls that did not return, and the kernels, which have rows of their own outside the run time.
+    Shares are of the rank's run time, the longest of its libraries: NCCL's begins with its first call."""
     run_times = pl.DataFrame(
-        [(process.rank, process.library, process.run_time) for process in job.processes],
-        schema={"rank": pl.Int32, "library": pl.String, "run_time": pl.Float64},
+        [(process.rank, process.run_time) for process in job.processes],
+        schema={"rank": pl.Int32, "run_time": pl.Float64},
         orient="row",
     )
-    share = pl.when(in_life() | (pl.col("run_time") <= 0)).then(0.0).otherwise(pl.col("time") / pl.col("run_time"))
+    run_times = run_times.group_by("rank").agg(pl.col("run_time").max())
+    share = pl.when(in_life() | is_kernel() | (pl.col("run_time") <= 0)).then(0.0).otherwise(pl.col("time") / pl.col("run_time"))
     sums = cells.group_by("rank", "library", "function").agg(pl.col("calls", "time", "sent", "received").sum())
     return (
-        sums.join(run_times, on=["rank", "library"], how="left")
+        sums.join(run_times, on="rank", how="left")
         .with_columns(share=share)
         .select(list(TABLES["functions"]))
         .sort("rank", "library", "time", "function", descending=[False, False, True, False])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from stretto.profile.sums import is_kernel
 from stretto.profile_model import Profile
 
 LARGEST = 15  # functions and sizes that are told, those whose time differs most first
@@ -66,12 +67,14 @@ def _figures(first: Profile, second: Profile) -> list[Figure]:
 
     def inside(profile: Profile) -> float:
         rows = profile.table("functions").filter(~pl.col("function").str.contains("^MPI_(Init(_thread)?|Finalize)$"))
+        rows = rows.filter(~is_kernel())
         return float(rows["time"].sum() or 0.0) / _ranks(profile)
 
     def both(name: str, unit: str, one: float | None, other: float | None) -> Figure:
         return Figure(name, unit, one, other)
 
-    calls = [float(profile.table("functions")["calls"].sum() or 0) / _ranks(profile) for profile in (first, second)]
+    called = [profile.table("functions").filter(~is_kernel()) for profile in (first, second)]
+    calls = [float(rows["calls"].sum() or 0) / _ranks(profile) for rows, profile in zip(called, (first, second), strict=True)]
     return [
         both("wall time", "s", first.wall_seconds or None, second.wall_seconds or None),
         both("run time of a rank", "s", _run_time(first), _run_time(second)),

@@ -36,6 +36,15 @@ def figures(arrival: Array, exit_: Array) -> Figures:
     return Figures(first, last, arrival.argmax(axis=0), last - first, delta, waiting, transfer, done)
 
 
+def quantile(values: Array, weights: Array, share: float) -> float:
+    """Of values each of which stands for as many as its weight, a whole number, says."""
+    order = np.argsort(values)
+    upto = np.cumsum(weights[order])
+    at = share * (float(upto[-1]) - 1)
+    low, high = values[order][np.searchsorted(upto, [np.floor(at), np.ceil(at)], side="right")].tolist()
+    return float(low + (high - low) * (at - np.floor(at)))
+
+
 def present(numbers: Array) -> list[int]:
     """The distinct values of small numbers, none below 0, in increasing order."""
     return [int(one) for one in np.flatnonzero(np.bincount(numbers))]

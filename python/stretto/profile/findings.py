@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from stretto.profile import say
-from stretto.profile.incomplete import clock_noise, damaged, lost, stopped, unreturned
+from stretto.profile.incomplete import clock_noise, damaged, end_unknown, lost, stopped, unreturned
 from stretto.profile.job import MOST_ALIKE, cpus_of_hosts
 from stretto.profile.sizes import is_negotiation
 from stretto.profile.verdict import NOTABLE, Said, View
@@ -377,6 +377,7 @@ def many_communicators(seen: View) -> list[Said]:
 RULES: tuple[Callable[[View], list[Said]], ...] = (
     damaged,
     stopped,
+    end_unknown,
     shares,
     unreturned,
     late_rank,

@@ -74,6 +74,14 @@ def stopped(seen: View) -> list[Said]:
     ]
 
 
+def end_unknown(seen: View) -> list[Said]:
+    """What the times of ranks without an end are, where nothing tells how the job ended."""
+    if not seen.job.end_unknown:
+        return []
+    text = "`stretto profile` was killed, or still runs on another machine. Times are up to the last that each rank recorded."
+    return [Said(math.inf, Finding(Severity.notable, "How and when the job ended is not known", text, "", "ranks"))]
+
+
 def _without_time(state: str) -> str:
     return state.split(" since ")[0]
 
@@ -92,7 +100,7 @@ def unreturned(seen: View) -> list[Said]:
         for function, found in sorted(ranks.items(), key=lambda item: -sum(item[1].values()))
     ]
     title = f"{say.percent(seen.share(total))} of the run time is in calls that {'have' if running else 'had'} not returned"
-    until = "" if running else ", up to the job's end if they lived so long"
+    until = "" if running else " at least" if seen.job.end_unknown else ", up to the job's end if they lived so long"
     text = f"{'; '.join(parts)}{until}. What is said of waiting and transfer is of those that returned."
     advice = "`stretto dump` tells which ranks each of them waits for, and what these do instead."
     return [Said(total, Finding(seen.severity(total), title, text, advice, "ranks"))]

@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stretto import running
 from stretto import trace as traces
 from stretto.errors import StrettoError
 from stretto.files import read_bytes
 from stretto.profile.clocks import Timeline, timelines
 from stretto.trace import Trace
-from stretto.trace_layout import MODES, NONE16, STAGES
+from stretto.trace_layout import KERNEL, MODES, NONE16, PART, STAGES
+from stretto.trace_sections import TraceError
 
 LONGEST_CALL = 30 * 86400.0  # seconds; a live job's file that is older is none
 WRONG_CLOCK = 60.0  # seconds that the wall clocks of two hosts may be apart
@@ -56,6 +58,12 @@ class Process:
     @property
     def node(self) -> int:
         return self.trace.header.node
+
+    def calls(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of its events are calls: neither parts of one nor kernels."""
+        kernels = [index for index, name in enumerate(self.trace.functions) if name.startswith(KERNEL)]
+        called: NDArray[np.bool_] = (rows["flags"] & PART == 0) & ~np.isin(rows["function"], kernels)
+        return called
 
     def inside(self) -> NDArray[Any]:
         """Entries of the threads that are in a call, or were in one when the process was killed."""
@@ -98,6 +106,7 @@ class Job:
     world_size: int
     damage: list[Damage]
     facts_lost: str  # why job.json could not be read; "" where it could, or is not there
+    runs: bool  # it has not ended, as far as can be told here
 
     def text(self, key: str) -> str:
         value = self.facts.get(key)
@@ -106,6 +115,12 @@ class Job:
     def number(self, key: str) -> float:
         value = self.facts.get(key)
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+    @property
+    def end_unknown(self) -> bool:
+        """Whether ranks are without an end, and nothing tells of the job's: `stretto profile` was killed, or runs elsewhere."""
+        unfinished = any(process.trace.header.stage != STAGES.index("finalized") for process in self.processes)
+        return bool(self.facts) and unfinished and not self.runs and self.facts.get("exit_code") is None
 
     @property
     def mpi(self) -> list[Process]:
@@ -161,12 +176,12 @@ def open_job(folder: Path) -> Job:
     processes = [Process(trace, library, rank, line) for (trace, library, rank), line in zip(ranks, lines, strict=True)]
     facts, facts_lost = _facts(folder)
     problems += [f"job.json cannot be read: {facts_lost}"] if facts_lost else []
-    _place(processes, facts)
+    runs = _place(processes, facts)
     groups = _groups(processes)
     sizes = [process.trace.header.world_size for process in processes]
     modes = {process.trace.header.mode for process in processes}
     mode = MODES[min(max(modes, default=0), 2)]
-    job = Job(folder, facts, processes, problems, groups, mode, max(sizes, default=0), damage, facts_lost)
+    job = Job(folder, facts, processes, problems, groups, mode, max(sizes, default=0), damage, facts_lost, runs)
     if job.missing:
         missing = job.missing
         named = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
@@ -186,7 +201,7 @@ def _read_all(folder: Path, problems: list[str]) -> tuple[list[Trace], list[Dama
     for path in paths:
         try:
             found.append(traces.read(path))
-        except traces.TraceError as error:
+        except TraceError as error:
             problems.append(str(error))
             damage.append(Damage(traces.rank_of(path), str(error).replace(f"{path}:", f"{path.name}:"), True))
             continue
@@ -243,15 +258,18 @@ def _calls(one: Trace) -> int:
     return int(one.cells["calls"].astype(np.float64).sum()) + one.event_count()
 
 
-def _place(processes: list[Process], facts: dict[str, Any]) -> None:
-    """Sets the origin of the line, and each process's run time on it; of processes that may still run, up to now."""
-    live, end = facts.get("exit_code") is None, _times_of_job(facts)
+def _place(processes: list[Process], facts: dict[str, Any]) -> bool:
+    """Sets the origin of the line, and each process's run time on it; of processes that may still run, up to now. Whether the
+    job runs: a folder that was left behind or copied looks as if it did, so `stretto` or a rank must live here."""
+    end, open_ended = _times_of_job(facts), facts.get("exit_code") is None
+    for process in processes:
+        process.now = now_ticks(process) if open_ended else None
+    live = open_ended and (running.is_alive(facts) or any(process.now for process in processes))
     for process in processes:
         header = process.trace.header
         process.began = process.line.at(header.init_ticks or header.start_ticks)
         process.reset = _newest_reset(process.trace)
         process.begin = max(process.began, process.line.at(process.reset)) if process.reset else process.began
-        process.now = now_ticks(process) if live else None
         ended = header.stage == STAGES.index("finalized")
         process.until = header.finalize_ticks if ended else process.now or _last_seen(process, end, live)
         process.end = max(process.begin, process.line.at(header.finalize_ticks or process.until))
@@ -259,6 +277,7 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> None:
     for process in processes:
         process.line = process.line.moved(-origin)
         process.begin, process.end = process.begin - origin, process.end - origin
+    return live
 
 
 def _newest_reset(trace: Trace) -> int:
@@ -315,7 +334,7 @@ def now_ticks(process: Process) -> int | None:
     if header.host != socket.gethostname() or header.stage == STAGES.index("finalized"):
         return None
     rate = header.seconds_per_tick()
-    if not rate or not Path(f"/proc/{header.pid}").exists() or header.pid == os.getpid():
+    if not rate or header.pid == os.getpid() or not running.began_by(header.pid, header.start_realtime_ns * 1e-9 + WRONG_CLOCK):
         return None
     return header.start_ticks + round((time.monotonic_ns() - header.start_ns) * 1e-9 / rate)
 
@@ -335,7 +354,9 @@ def _groups(processes: list[Process]) -> dict[tuple[str, int], Group]:
             labels[library, identity] = _label(name, number, len(identities))
     for process in processes:
         process.labels = [labels[process.library, one.identity] for one in process.trace.communicators]
-    return {key: _group(key, labels[key], one) for key, one in seen.items()}
+    told = _members_of_nccl(processes)
+    members = {key: told[key[1]] if key[0] == "NCCL" else one.members for key, one in seen.items()}
+    return {key: _group(key, labels[key], one, members[key]) for key, one in seen.items()}
 
 
 def _label(name: str, number: int, of: int) -> str:
@@ -344,8 +365,24 @@ def _label(name: str, number: int, of: int) -> str:
     return f"{name} #{number}" if of <= MOST_ALIKE else f"{name} ({of} of them)"
 
 
-def _group(key: tuple[str, int], label: str, one: traces.Communicator) -> Group:
-    members = np.unique(one.members)
+def _members_of_nccl(processes: list[Process]) -> dict[int, NDArray[Any]]:
+    """World ranks by identity, as all members tell together: NCCL knows none, and each may name itself alone. What one says of
+    others may be a guess. Where two claim the same place, two communicators have one identity, and nothing is known."""
+    first: dict[int, NDArray[Any]] = {}
+    own: dict[int, NDArray[Any]] = {}
+    for process in processes:
+        for one in process.trace.communicators if process.library == "NCCL" else ():
+            guess = first.setdefault(one.identity, one.members)
+            places = own.setdefault(one.identity, np.full(len(guess), -1))
+            if not 0 <= one.rank < len(places) or places[one.rank] not in (-1, process.rank):
+                first[one.identity] = own[one.identity] = guess[:0]
+            else:
+                places[one.rank] = process.rank
+    return {identity: np.where(places < 0, first[identity], places) for identity, places in own.items()}
+
+
+def _group(key: tuple[str, int], label: str, one: traces.Communicator, told: NDArray[Any]) -> Group:
+    members = np.unique(told)
     whole = len(members) == one.size + one.remote_size and (not len(members) or members[0] >= 0)
     named = tuple(members.tolist()) if whole else ()
     inter = one.remote_size > 0

@@ -42,14 +42,14 @@ class _Counts:
     """Of one communicator and function: who was last, and what that cost, in windows of `width` consecutive invocations."""
 
     group: Group
-    last: Array  # by member: invocations
+    last: Array  # by member: how many invocations those in which it was last stand for
     caused: Array  # [window, member]: seconds that all waited
     weight: Array  # by window: how many invocations those in it stand for
     begin: Array  # seconds, first arrival of the window's first invocation
     squares: Array  # [window, member]: sum of the squares of what it caused in each invocation
     most: Array  # [window, member]: the most that one invocation, with its weight, added to `caused`
     sampled: Array  # by window: sum of the squares of what each invocation added: how few of them hold the waiting
-    behind: Array  # by member: sum of arrival - mean arrival of the others
+    behind: Array  # by member: sum of arrival - mean arrival of the others, as often as each weighs
     width: int = 1
     seen: int = 0
 
@@ -58,7 +58,7 @@ class _Counts:
         members = len(group.members)
         caused, squares, most = (np.zeros((WINDOWS, members)) for _ in range(3))
         weight, begin, sampled = (np.zeros(WINDOWS) for _ in range(3))
-        return cls(group, np.zeros(members, np.int64), caused, weight, begin, squares, most, sampled, np.zeros(members))
+        return cls(group, np.zeros(members), caused, weight, begin, squares, most, sampled, np.zeros(members))
 
     def add(self, some: Matched, chosen: Any) -> None:
         arrival, figures = some.arrival[:, chosen], some.figures
@@ -68,7 +68,7 @@ class _Counts:
         window = (self.seen + np.arange(count)) // self.width
         last, first = figures.last_member[chosen], figures.first[chosen]
         place, weight, waiting = window * members + last, some.weight[chosen], figures.waiting[chosen]
-        self.last += np.bincount(last, minlength=members)
+        self.last += np.bincount(last, weight, members)
         self.caused += np.bincount(place, waiting * weight, WINDOWS * members).reshape(WINDOWS, members)
         self.weight += np.bincount(window, weight, WINDOWS)
         self.squares += np.bincount(place, waiting**2 * weight, WINDOWS * members).reshape(WINDOWS, members)
@@ -76,7 +76,7 @@ class _Counts:
         np.maximum.at(self.most, (window, last), waiting * weight)
         starts = np.flatnonzero((self.seen + np.arange(count)) % self.width == 0)
         self.begin[window[starts]] = first[starts]
-        self.behind += (arrival - arrival.mean(axis=0)).sum(axis=1) * (members / max(members - 1, 1))
+        self.behind += ((arrival - arrival.mean(axis=0)) * weight).sum(axis=1) * (members / max(members - 1, 1))
         self.seen += count
 
     def _merge(self) -> None:
@@ -198,12 +198,11 @@ def late(found: Late, functions: list[str], arrivals: pl.DataFrame) -> pl.DataFr
     rows = []
     keys = ["library", "communicator", "function"]
     for (library, _, function), counts in found.counts.items():
-        last, since, caused = counts.last, counts.since(), counts.caused.sum(axis=0)
+        last, since, caused, of = counts.last, counts.since(), counts.caused.sum(axis=0), float(counts.weight.sum())
         for member, rank in enumerate(counts.group.members):
-            share = float(last[member]) / counts.seen
-            behind = float(counts.behind[member]) / counts.seen
+            share, behind = float(last[member]) / of, float(counts.behind[member]) / of
             place = (library, counts.group.label, functions[function], rank)
-            rows.append((*place, counts.seen, int(last[member]), share, behind, float(caused[member]), since[member]))
+            rows.append((*place, round(of), round(float(last[member])), share, behind, float(caused[member]), since[member]))
     table = pl.DataFrame(rows, schema=TABLES["late"], orient="row")
     waited = arrivals.filter(pl.col("scope") == "cluster").group_by(keys).agg(pl.col("waiting").sum())
     whole = pl.col("caused").sum().over(keys)

@@ -27,7 +27,7 @@ COLLECTIVE = re.compile(
 )
 CREATION = re.compile(  # what draws a number too, as it is collective over its communicator (makes_collectively)
     r"(?i)MPI_(Comm_(i?dup(_with_info)?|split(_type)?|create)|Cart_(create|sub)|Graph_create|Dist_graph_create(_adjacent)?"
-    r"|Intercomm_merge|Win_(create(_dynamic)?|allocate(_shared)?))(_c)?"
+    r"|Intercomm_(create|merge)|Win_(create(_dynamic)?|allocate(_shared)?))(_c)?"
 )
 PERSISTENT = re.compile(r"(MPI_\w+)_init(_c)?")  # a part of MPI_Start or MPI_Startall
 MOST_PENDING = 1 << 23  # events of one communicator that wait for those of other members
@@ -45,7 +45,8 @@ class Matched:
     group: Group
     sequence: Array
     function: Array  # number in the matcher's `functions`
-    bytes: Array  # the most that any member sent or received
+    sizes: Array  # the larger of what a member sends and receives, in bytes; a matrix too
+    bytes: Array  # the most of any member
     arrival: Array  # seconds of the job
     exit: Array
     weight: Array  # how many invocations each stands for: 1 where all are recorded
@@ -215,13 +216,10 @@ class Matcher:
         if not same.all():
             self.different += int((~same).sum())
             columns = [rows[same] for rows in columns]
-        bytes_ = columns[0]["bytes"]
-        for rows in columns[1:]:
-            bytes_ = np.maximum(bytes_, rows["bytes"])
-        arrival, exit_ = (np.stack([rows[name] for rows in columns]) for name in ("begin", "end"))
+        arrival, exit_, sizes = (np.stack([rows[name] for rows in columns]) for name in ("begin", "end", "bytes"))
         sequence, function = columns[0]["sequence"], columns[0]["function"]
         weight = self._weights(group, sequence)
-        some = Matched(group, sequence, function, bytes_, arrival, exit_, weight, figures(arrival, exit_))
+        some = Matched(group, sequence, function, sizes, sizes.max(axis=0), arrival, exit_, weight, figures(arrival, exit_))
         if len(some.sequence):
             for sink in self.sinks:
                 sink.matched(some)

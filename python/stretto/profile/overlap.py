@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from stretto.profile.job import Job
 from stretto.profile.scan import Block
 from stretto.profile_model import TABLES
-from stretto.trace_layout import PART
 
 Array = NDArray[Any]
 
@@ -75,7 +74,7 @@ class Overlap:
     def take(self, block: Block) -> None:
         sweep = self.sweeps.get(block.process)
         if sweep is not None:
-            whole = block.rows["flags"] & PART == 0
+            whole = self.job.processes[block.process].calls(block.rows)
             chosen: Any = slice(None) if whole.all() else whole
             sweep.add(block.begin[chosen], block.end[chosen])
 

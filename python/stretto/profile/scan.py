@@ -63,7 +63,7 @@ def scan(job: Job, consumers: list[Consumer], progress: Callable[[float], None] 
     done = 0
     with ThreadPoolExecutor(2) as pool:
         for stream in streams:
-            stream.ahead = pool.submit(_next, job.processes[stream.process], stream)
+            stream.ahead = pool.submit(_next, job, stream)
         queue = [(-math.inf, number) for number in range(len(streams))]
         heapq.heapify(queue)
         while queue:
@@ -72,7 +72,7 @@ def scan(job: Job, consumers: list[Consumer], progress: Callable[[float], None] 
             block = stream.ahead.result() if stream.ahead else None
             at = math.inf
             if block is not None:
-                stream.ahead = pool.submit(_next, job.processes[stream.process], stream)
+                stream.ahead = pool.submit(_next, job, stream)
                 at = float(block.end[-1])
                 heapq.heappush(queue, (at, number))
                 for consumer in consumers:
@@ -97,11 +97,13 @@ def _streams(job: Job) -> list[_Stream]:
     return [_Stream(number, thread, job.processes[number].trace.batches(thread, length)) for number, thread in threads]
 
 
-def _next(process: Process, stream: _Stream) -> Block | None:
+def _next(job: Job, stream: _Stream) -> Block | None:
+    process = job.processes[stream.process]
     while True:
         try:
             batch = next(stream.batches, None)
-        except OSError:
+        except OSError as error:
+            job.problems.append(f"{process.trace.path.name}: not all of its calls could be read: {error.strerror or error}")
             return None
         if batch is None:
             return None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stretto.profile.job import Job, Process
 from stretto.trace import Trace
-from stretto.trace_layout import NONE8, NONE16, REASON
+from stretto.trace_layout import KERNEL, NONE8, NONE16, REASON
 
 Array = NDArray[Any]
 
@@ -95,9 +95,20 @@ def upper_bound(bins: Array) -> Array:
 
 
 def cells(job: Job) -> pl.DataFrame:
-    """One row per cell of any process, in words and seconds; damaged ones are left out and told in the job's problems."""
+    """One row per cell of any process, in words and seconds, without kernels; damaged ones are left out and told in the job's
+    problems."""
     parts = [_cells(process, job.problems) for process in job.processes if len(process.trace.cells)]
-    return pl.concat(parts) if parts else pl.DataFrame(schema=COLUMNS)
+    return pl.concat(parts).filter(~is_kernel()) if parts else pl.DataFrame(schema=COLUMNS)
+
+
+def kernels(job: Job) -> pl.DataFrame:
+    """The cells that count kernels: what NCCL's calls, which other cells count, do on the GPU."""
+    parts = [_cells(process, []) for process in job.processes if process.library == "NCCL" and len(process.trace.cells)]
+    return pl.concat(parts).filter(is_kernel()) if parts else pl.DataFrame(schema=COLUMNS)
+
+
+def is_kernel() -> pl.Expr:
+    return pl.col("function").cast(pl.String).str.starts_with(KERNEL)
 
 
 def open_calls(job: Job) -> pl.DataFrame:

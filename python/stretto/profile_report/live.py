@@ -18,7 +18,8 @@ _MOST_ROWS = 40
 
 def print_live(found: Live, folder: str, file: TextIO) -> None:
     def draw(console: Console) -> None:
-        state = "running" if found.running else "not running any more: where its ranks were last"
+        state = "not running here" if found.end_unknown else "not running any more"
+        state = "running" if found.running else f"{state}: where its ranks were last"
         line(console, f"{folder}: {state}", "bold")
         _gatherings(console, found)
         _places(console, found)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from stretto.profile.sums import LIFE
+from stretto.profile.sums import LIFE, is_kernel
 from stretto.profile_model import Profile
 from stretto.wording import NONE, bin_name
 
@@ -90,7 +90,7 @@ def function_rows(profile: Profile) -> list[Row]:
         ranks=pl.col("rank").n_unique(),
     )
     lower = pl.when(pl.col("ranks") < ranks).then(0)
-    outside = pl.col("function").str.contains(f"^{LIFE.pattern}$")
+    outside = pl.col("function").str.contains(f"^{LIFE.pattern}$") | is_kernel()
     return (
         grouped.with_columns(
             share=pl.col("spent") / whole if whole > 0 else pl.lit(None, pl.Float64),
