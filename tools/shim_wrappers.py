@@ -87,9 +87,16 @@ def c_wrapper(function: Function) -> str:
     return f'extern "C" STRETTO_WRAPPER Word {function.name}({words(names)}) {{ return {call}; }}'
 
 
+def outright_wrapper(function: Function) -> str:
+    names = [p.name for p in function.parameters]
+    call = f"outright<number::{function.short}>({', '.join(names)})"
+    return f'extern "C" STRETTO_WRAPPER Word P{function.name}({words(names)}) {{ return {call}; }}'
+
+
 def wrappers_source(functions: list[Function]) -> list[str]:
     lines = [NOTE + '#include "shim/wrap.hpp"', "", "using namespace stretto::shim;", ""]
     lines += [c_wrapper(f) for f in functions if f.category != USED and "hand" not in f.marks]
+    lines += [outright_wrapper(f) for f in functions if f.outright]
     return lines
 
 

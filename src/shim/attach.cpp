@@ -1,5 +1,4 @@
 // Joining the other ranks at the end of MPI_Init, and leaving in MPI_Finalize.
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -251,19 +250,6 @@ void activate(Context& c) {
   prepare_communicator(comm_world());
 }
 
-// A library or program that takes calls before Stretto and completes requests by PMPI_Wait or its kin, which know nothing of what
-// Stretto has started; null: there is none.
-const char* who_else_completes() {
-  Dl_info own, other;
-  if (!dladdr(reinterpret_cast<const void*>(&communicator_freed), &own)) return nullptr;
-  for (const char* name : {"MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany",
-                           "MPI_Testsome", "MPI_Start", "MPI_Startall"})
-    if (const void* found = dlsym(RTLD_DEFAULT, name);
-        found != nullptr && dladdr(found, &other) && other.dli_fbase != own.dli_fbase)
-      return other.dli_fname;
-  return nullptr;
-}
-
 // Joins the ranks of this node. False: this rank takes no part, and has said so where it is worth it.
 bool join_here(const Settings& s, Context& c, engine::Place* place) {
   Settings reread;
@@ -277,10 +263,6 @@ bool join_here(const Settings& s, Context& c, engine::Place* place) {
   if (!s.accelerate) return set_verdict("acceleration is off"), false;
   static char launch[256];  // outlives this: the place points to it
   bool worth_saying = true;
-  if (const char* other = who_else_completes()) {
-    set_verdict("calls that complete requests are taken by %.120s", other);
-    return decline_with_warning(), false;
-  }
   if (!prepare_policy(s, c)) return decline_with_warning(), false;
   if (!find_place(s, place, launch, sizeof launch, &worth_saying)) return worth_saying ? decline_with_warning() : void(), false;
   if (!prepare_mpi(c, *place)) return decline_with_warning(), false;

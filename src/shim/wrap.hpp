@@ -168,6 +168,15 @@ inline Word counted(Words... words) {
   return code;
 }
 
+// A call by its PMPI name, which a program with an MPI_X of its own makes, or a part of MPI: neither counted nor told to the profile.
+// Requests of Stretto's may be among those that it is about.
+template <uint32_t index, class... Words>
+inline Word outright(Words... words) {
+  if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  Word array[] = {words...};
+  return Forwarding<Words...>{index}(array);
+}
+
 // A call that prepares a collective: the last words are communicator, info and request.
 template <uint32_t index, Kind kind, class... Words>
 inline Word prepared(const char* parts, WordsHook hook, Words... words) {

@@ -69,6 +69,12 @@ program nonblocking
     call MPI_Test(request, flag, MPI_STATUS_IGNORE ERROR)
   end do
 
+  ! by its PMPI name
+  call prepare(3)
+  call MPI_Iallreduce(mine, total, length, MPI_DOUBLE_PRECISION, MPI_SUM, MPI_COMM_WORLD, request ERROR)
+  call PMPI_Wait(request, MPI_STATUS_IGNORE ERROR)
+  call compare_total(length)
+
   ! several at once, with the constants that are addresses; twice, completed in another way
   do i = 3, 4
     call prepare(i)
@@ -94,14 +100,14 @@ program nonblocking
   call MPI_Finalize(ierror)
   if (wrong > 0) print '(a,i0)', 'wrong results: ', wrong
   if (rank == 0) then
-    print '(a)', 'MPI_Iallreduce 6', 'MPI_Ibcast 2', 'MPI_Ialltoallw 4', 'MPI_Ibarrier 1'
+    print '(a)', 'MPI_Iallreduce 7', 'MPI_Ibcast 2', 'MPI_Ialltoallw 4', 'MPI_Ibarrier 1'
     print '(a)', 'MPI_Cancel 2', 'MPI_Wait 2', 'MPI_Waitany 5', 'MPI_Finalize 1'
 #if defined(HAVE_PERSISTENT)
     print '(a)', 'MPI_Allreduce_init 2', 'MPI_Bcast_init 1', 'MPI_Alltoallw_init 2', 'MPI_Request_free 5'
     print '(a)', 'MPI_Start 5', 'MPI_Startall 2', 'MPI_Waitall 4', 'taken barrier 1'
-    print '(a)', 'taken allreduce 13', 'taken bcast 5', 'taken alltoallw 10'
+    print '(a)', 'taken allreduce 14', 'taken bcast 5', 'taken alltoallw 10'
 #else
-    print '(a)', 'MPI_Waitall 1', 'taken barrier 1', 'taken allreduce 7', 'taken bcast 2', 'taken alltoallw 4'
+    print '(a)', 'MPI_Waitall 1', 'taken barrier 1', 'taken allreduce 8', 'taken bcast 2', 'taken alltoallw 4'
 #endif
   end if
 
