@@ -106,7 +106,7 @@ def exported(functions: list[Function], library: str) -> list[str]:
     names = {f.name for f in here} | {
         f.name.lower() + suffix for f in in_fortran for _, suffix in fortran_forms(f, facts["fortran"])
     }
-    names |= {f"P{f.name}" for f in here if f.outright}
+    names |= {f"P{f.name}" for f in here} | {f"P{name}" for name in UNCOUNTED}
     return sorted(names | set(UNCOUNTED) | set(facts["extensions"]) | set(PUBLIC_INTERFACE))
 
 

@@ -47,11 +47,6 @@ class Function:
         return "4.0" if self.large else self.marks.get("since", "3.1")
 
     @property
-    def outright(self) -> bool:
-        """Whether its PMPI name is wrapped too."""
-        return "outright" in self.marks
-
-    @property
     def signature(self) -> str:
         """The function type; what a variadic function takes beyond its named parameters is not passed on (MPI_Pcontrol)."""
         return f"{self.result}({', '.join(p.value_type for p in self.parameters)})"

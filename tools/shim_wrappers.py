@@ -87,16 +87,17 @@ def c_wrapper(function: Function) -> str:
     return f'extern "C" STRETTO_WRAPPER Word {function.name}({words(names)}) {{ return {call}; }}'
 
 
-def outright_wrapper(function: Function) -> str:
+def pmpi_wrapper(function: Function) -> str:
     names = [p.name for p in function.parameters]
-    call = f"outright<number::{function.short}>({', '.join(names)})"
-    return f'extern "C" STRETTO_WRAPPER Word P{function.name}({words(names)}) {{ return {call}; }}'
+    call = f"by_pmpi_name<number::{function.short}>({', '.join([f'own_{function.name}', *names])})"
+    alias = f"STRETTO_OWN_NAME({function.name}, ({words(names)}))"
+    return f'{alias} extern "C" STRETTO_WRAPPER Word P{function.name}({words(names)}) {{ return {call}; }}'
 
 
 def wrappers_source(functions: list[Function]) -> list[str]:
     lines = [NOTE + '#include "shim/wrap.hpp"', "", "using namespace stretto::shim;", ""]
-    lines += [c_wrapper(f) for f in functions if f.category != USED and "hand" not in f.marks]
-    lines += [outright_wrapper(f) for f in functions if f.outright]
+    here = [f for f in functions if f.category != USED and "hand" not in f.marks]
+    lines += [c_wrapper(f) for f in here] + [pmpi_wrapper(f) for f in here]
     return lines
 
 

@@ -15,16 +15,23 @@ namespace {
 constexpr const char* form_suffixes[] = {"_", "_f08_"};
 
 std::atomic<AnyFunction> fortran_addresses[2][wrapped_count];
+std::atomic<AnyFunction> fortran_tools[2][wrapped_count];
+
+struct Symbol {
+  char text[80];  // pmpi_x_
+  Symbol(uint32_t index, Form form) {
+    snprintf(text, sizeof text, "p%s%s", function_names[index], form_suffixes[int(form)]);
+    for (char* c = text; *c; ++c) *c = char(tolower(*c));
+  }
+};
 
 // pmpi_x_; in an MPI that names its profiling functions otherwise, the mpi_x_ behind this library's.
 AnyFunction find(uint32_t index, Form form) {
-  char symbol[80];
-  snprintf(symbol, sizeof symbol, "p%s%s", function_names[index], form_suffixes[int(form)]);
-  for (char* c = symbol; *c; ++c) *c = char(tolower(*c));
-  for (const char* name : {symbol, symbol + 1}) {
+  const Symbol symbol(index, form);
+  for (const char* name : {symbol.text, symbol.text + 1}) {
     if (void* found = dlsym(RTLD_NEXT, name)) return reinterpret_cast<AnyFunction>(found);
   }
-  for (const char* name : {symbol, symbol + 1}) {
+  for (const char* name : {symbol.text, symbol.text + 1}) {
     if (void* found = find_hidden(name)) return reinterpret_cast<AnyFunction>(found);
   }
   return nullptr;
@@ -148,6 +155,17 @@ AnyFunction fortran_function(uint32_t index, Form form) {
   if (!known) return not_there;
   slot.store(known, std::memory_order_relaxed);
   return known;
+}
+
+AnyFunction fortran_tool(uint32_t index, Form form) {
+  std::atomic<AnyFunction>& slot = fortran_tools[int(form)][index];
+  AnyFunction known = slot.load(std::memory_order_relaxed);
+  if (known == nullptr) {
+    void* const next = dlsym(RTLD_NEXT, Symbol(index, form).text + 1);
+    const bool of_tool = is_of_tool(next, reinterpret_cast<const void*>(find(index, form)));
+    slot.store(known = of_tool ? reinterpret_cast<AnyFunction>(next) : not_there, std::memory_order_relaxed);
+  }
+  return known == not_there ? nullptr : known;
 }
 
 void* fortran_buffer(Word address) {

@@ -13,6 +13,9 @@ enum class Form : uint32_t { mpif, f08 };
 // The library's own Fortran function for the table's function `index`.
 AnyFunction fortran_function(uint32_t index, Form form);
 
+// The function of a tool behind this library (shim/tools.hpp) that the program would have called. Null: none.
+AnyFunction fortran_tool(uint32_t index, Form form);
+
 // The C meaning of a Fortran choice buffer: MPI_IN_PLACE and MPI_BOTTOM are addresses of variables there.
 void* fortran_buffer(Word address);
 
@@ -82,6 +85,7 @@ void fortran_made_communicator(const FortranWords& words);
 
 template <uint32_t index, Form form, class... Words>
 inline void fortran_counted(Words... words) {
+  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   if constexpr (index == number::Pcontrol) fortran_control(words...);
   using Freeing = std::conditional_t<frees_communicator(index), FreedInFortran, NothingFreed>;
   const Freeing freeing(words...);
@@ -102,6 +106,7 @@ inline void fortran_counted(Words... words) {
 // Makes a communicator of a session, whose tag has a length behind the error code. It is not counted.
 template <uint32_t index, Form form, class... Words>
 inline void fortran_of_session(Word made, Word ierror, Words... words) {
+  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   forward_fortran(index, form, words...);
   fortran_made_communicator({index, form, made, ierror});
 }
@@ -111,11 +116,13 @@ bool start_in_fortran(Ask hook, MPI_Comm comm, Word request, Call& call);
 
 template <uint32_t index, Kind kind, Form form, class... Words>
 inline void fortran_prepared(const char* parts, WordsHook hook, Words... words) {
+  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   fortran_prepare(kind, parts, hook, {index, form, words...});
 }
 
 template <uint32_t index, Kind kind, Form form, class Hook, class... Words>
 inline void fortran_taken(const Hook& hook, Word ierror, Words... words) {
+  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   bool forwarded = false;
   const auto plain = [&] {
     forwarded = true;

@@ -11,6 +11,8 @@
 
 namespace stretto::shim {
 
+constinit thread_local bool in_lifecycle = false;
+
 namespace {
 
 // The first line, with single spaces.
@@ -114,9 +116,9 @@ void aborting() {
 
 using namespace stretto::shim;
 
-extern "C" {
+namespace {
 
-STRETTO_WRAPPER Word MPI_Init(Word argc, Word argv) {
+Word init(Word argc, Word argv) {
   return init_with(number::Init, [&] {
     int provided;
     if (!wants_any_thread()) return forward(function_address(number::Init), argc, argv);
@@ -125,19 +127,53 @@ STRETTO_WRAPPER Word MPI_Init(Word argc, Word argv) {
   });
 }
 
-STRETTO_WRAPPER Word MPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
+Word init_thread(Word argc, Word argv, Word required, Word provided) {
   return init_with(number::Init_thread, [&] {
     const Word level = wants_any_thread() ? Word(MPI_THREAD_MULTIPLE) : required;
     return forward(function_address(number::Init_thread), argc, argv, level, provided);
   });
 }
 
-STRETTO_WRAPPER Word MPI_Finalize() {
+Word finalize() {
   return finalize_with([] { return forward(function_address(number::Finalize)); });
 }
 
-STRETTO_WRAPPER Word MPI_Abort(Word comm, Word code) {
+Word abort_job(Word comm, Word code) {
   return abort_with([&] { return forward(function_address(number::Abort), comm, code); });
+}
+
+}  // namespace
+
+// By both names, as another tool's MPI_Init goes on by PMPI_Init.
+extern "C" {
+
+STRETTO_WRAPPER Word MPI_Init(Word argc, Word argv) {
+  if (const AnyFunction tool = tool_behind(number::Init)) return forward(tool, argc, argv);
+  return init(argc, argv);
+}
+STRETTO_WRAPPER Word PMPI_Init(Word argc, Word argv) {
+  return init(argc, argv);
+}
+STRETTO_WRAPPER Word MPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
+  if (const AnyFunction tool = tool_behind(number::Init_thread)) return forward(tool, argc, argv, required, provided);
+  return init_thread(argc, argv, required, provided);
+}
+STRETTO_WRAPPER Word PMPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
+  return init_thread(argc, argv, required, provided);
+}
+STRETTO_WRAPPER Word MPI_Finalize() {
+  if (const AnyFunction tool = tool_behind(number::Finalize)) return forward(tool);
+  return finalize();
+}
+STRETTO_WRAPPER Word PMPI_Finalize() {
+  return finalize();
+}
+STRETTO_WRAPPER Word MPI_Abort(Word comm, Word code) {
+  if (const AnyFunction tool = tool_behind(number::Abort)) return forward(tool, comm, code);
+  return abort_job(comm, code);
+}
+STRETTO_WRAPPER Word PMPI_Abort(Word comm, Word code) {
+  return abort_job(comm, code);
 }
 
 }  // extern "C"

@@ -12,10 +12,21 @@ void aborting();  // before MPI_Abort, which does not return: its count in the r
 // Whether MPI is to let all threads call it, whatever the program asks for: STRETTO_PROGRESS=thread over several nodes.
 bool wants_any_thread();
 
+// Whether this thread is in MPI_Init or MPI_Finalize: what MPI itself calls meanwhile, by whatever name, is not the program's.
+extern constinit thread_local bool in_lifecycle;
+class InLifecycle {
+ public:
+  InLifecycle() { in_lifecycle = true; }
+  ~InLifecycle() { in_lifecycle = false; }
+  InLifecycle(const InLifecycle&) = delete;
+  InLifecycle& operator=(const InLifecycle&) = delete;
+};
+
 // `plain` makes the call and returns its code.
 template <class Plain>
 Word init_with(uint32_t index, Plain plain) {
-  if (in_fortran != 0) return plain();
+  if (in_fortran != 0 || in_lifecycle) return plain();
+  const InLifecycle here;
   const uint64_t begin = ticks();
   const Word code = plain();
   trace::count_call(index, ticks() - begin, 0);
@@ -25,7 +36,8 @@ Word init_with(uint32_t index, Plain plain) {
 
 template <class Plain>
 Word finalize_with(Plain plain) {
-  if (in_fortran != 0) return plain();
+  if (in_fortran != 0 || in_lifecycle) return plain();
+  const InLifecycle here;
   const uint64_t entered = ticks();
   finalizing(entered);
   const uint64_t begin = ticks();

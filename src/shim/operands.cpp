@@ -348,18 +348,30 @@ int UserReduction::apply_block(const char* in, char* inout, size_t count) {
   return pack(layout_, right, count, inout);
 }
 
+namespace {
+
+// Callbacks of the program's attributes may use a datatype after `type_freed` has been called for it.
+int free_type(MPI_Datatype* type) {
+  const int code = mpi().Type_free(type);
+  types_freed.fetch_add(1, std::memory_order_acq_rel);
+  return code;
+}
+
+}  // namespace
+
 }  // namespace stretto::shim
 
 using namespace stretto::shim;
 
 extern "C" {
 
-// Not in the table of functions. Callbacks of the program's attributes may use a datatype after `type_freed` has been called for
-// it.
+// Not in the table of functions.
 STRETTO_WRAPPER int MPI_Type_free(MPI_Datatype* type) {
-  const int code = mpi().Type_free(type);
-  types_freed.fetch_add(1, std::memory_order_acq_rel);
-  return code;
+  if (const AnyFunction tool = tool_behind(number::Type_free)) return int(forward(tool, reinterpret_cast<Word>(type)));
+  return free_type(type);
+}
+STRETTO_WRAPPER int PMPI_Type_free(MPI_Datatype* type) {
+  return free_type(type);
 }
 
 }  // extern "C"

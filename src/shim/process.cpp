@@ -41,13 +41,9 @@ struct Candidate {
 };
 
 int look_at_object(dl_phdr_info* info, size_t, void* result) {
-  for (const char* prefix : library_prefixes) {
-    if (strncmp(base_name(info->dlpi_name), prefix, strlen(prefix)) == 0) {
-      snprintf(static_cast<Candidate*>(result)->path, PATH_MAX, "%s", info->dlpi_name);
-      return 1;
-    }
-  }
-  return 0;
+  if (!is_mpi_library(info->dlpi_name)) return 0;
+  snprintf(static_cast<Candidate*>(result)->path, PATH_MAX, "%s", info->dlpi_name);
+  return 1;
 }
 
 // A handle that reaches PMPI; null where no MPI is loaded.
@@ -167,6 +163,12 @@ void* Library::find_data(const char* symbol) const {
 bool is_spawned() {
   MPI_Comm parent = comm_null();
   return mpi().Comm_get_parent(&parent) == MPI_SUCCESS && parent != comm_null();
+}
+
+bool is_mpi_library(const char* path) {
+  for (const char* prefix : library_prefixes)
+    if (strncmp(base_name(path), prefix, strlen(prefix)) == 0) return true;
+  return false;
 }
 
 const Library& library() {

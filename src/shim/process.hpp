@@ -19,6 +19,9 @@ struct Library {
   void* find_data(const char* symbol) const;  // a variable; the program may hold the copy in use (copy relocation)
 };
 
+// Whether a file is named as MPI libraries are.
+bool is_mpi_library(const char* path);
+
 // Finds it, for as long as there is none on every call. The first success also reads the settings, opens the record
 // and says so in one line if this is the wrong preload for the program.
 const Library& library();

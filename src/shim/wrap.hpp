@@ -14,12 +14,16 @@
 #include "shim/persistent.hpp"
 #include "shim/process.hpp"
 #include "shim/profile/profile.hpp"
+#include "shim/tools.hpp"
 #include "shim/twins.hpp"
 #include "trace/call_clock.hpp"
 #include "trace/recorder.hpp"
 #include "trace/stopwatch.hpp"
 
 #define STRETTO_WRAPPER __attribute__((visibility("default")))
+// own_MPI_X: Stretto's MPI_X, whoever else has one.
+#define STRETTO_OWN_NAME(function, words) \
+  extern "C" __attribute__((visibility("hidden"), alias(#function))) Word own_##function words;
 
 namespace stretto::shim {
 
@@ -159,6 +163,7 @@ __attribute__((noinline)) Word count_freeing(Word (*count)(Words...), Words... w
 template <uint32_t index, class... Words>
 inline Word counted(Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  if (const AnyFunction tool = tool_behind(index)) return forward(tool, words...);
   if constexpr (frees_communicator(index)) return count_freeing(count_and_forward<index, Words...>, words...);
   const Word code = count_and_forward<index>(words...);
   if constexpr (makes_communicator(index)) {
@@ -168,19 +173,30 @@ inline Word counted(Words... words) {
   return code;
 }
 
-// A call by its PMPI name, which a program with an MPI_X of its own makes, or a part of MPI: neither counted nor told to the profile.
-// Requests of Stretto's may be among those that it is about.
-template <uint32_t index, class... Words>
-inline Word outright(Words... words) {
+// A call by its PMPI name. Where another tool has an MPI_X (shim/tools.hpp) this is how it goes on: `own`, Stretto's MPI_X, makes
+// it. Others, as parts of MPI make them, are neither counted nor taken; but requests and communicators of Stretto's may be among
+// what they are about.
+template <class... Words>
+__attribute__((noinline)) Word by_pmpi_name_at_length(uint32_t index, Word (*own)(Words...), Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
-  Word array[] = {words...};
+  const Order order = tool_order(index);
+  if (order == Order::behind) called_by_tool = index + 1;
+  if (order != Order::alone) return own(words...);
+  Word array[] = {words..., 0};
   return Forwarding<Words...>{index}(array);
+}
+template <uint32_t index, class... Words>
+inline Word by_pmpi_name(Word (*own)(Words...), Words... words) {
+  const bool plain = in_fortran == 0 && is_alone(index) && !more_to_do(index);
+  if (__builtin_expect(plain, 1)) return forward(function_address(index), words...);
+  return by_pmpi_name_at_length(index, own, words...);
 }
 
 // A call that prepares a collective: the last words are communicator, info and request.
 template <uint32_t index, Kind kind, class... Words>
 inline Word prepared(const char* parts, WordsHook hook, Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  if (const AnyFunction tool = tool_behind(index)) return forward(tool, words...);
   Word array[] = {words...};
   const auto make = [=](Word* w) {
     constexpr size_t last = sizeof...(Words) - 1;
@@ -227,6 +243,7 @@ __attribute__((noinline)) Word taken_profiled(uint32_t index, Kind kind, Ask hoo
 template <uint32_t index, Kind kind, class Hook, class... Words>
 inline Word taken(Hook hook, Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  if (const AnyFunction tool = tool_behind(index)) return forward(tool, words...);
   if (profile::watches()) return taken_profiled(index, kind, hook, words...);
   const auto alone = [&] {
     const Word array[] = {words...};  // the communicator is the last word, or there is a request behind it

@@ -20,7 +20,8 @@ static void by_waitany(void) {
 }
 static void by_waitsome(void) {
   int which[2];
-  for (int ended = 0, some = 0; ended < 2 && some >= 0; ended += some) PMPI_Waitsome(2, requests, &some, which, MPI_STATUSES_IGNORE);
+  for (int ended = 0, some = 0; ended < 2 && some >= 0; ended += some)
+    PMPI_Waitsome(2, requests, &some, which, MPI_STATUSES_IGNORE);
 }
 static void by_test(void) {
   for (int k = 0; k < 2; ++k)
@@ -88,7 +89,8 @@ static void nonblocking(void) {
 
 static void persistent(void) {
 #if MPI_VERSION >= 4
-  for (int k = 0; k < 2; ++k) MPI_Allreduce_init(in[k], out[k], count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k]);
+  for (int k = 0; k < 2; ++k)
+    MPI_Allreduce_init(in[k], out[k], count, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k]);
   for (int kind = 0; kind < kinds * rounds; ++kind) {
     fill(kind);
     if (kind & 1)
@@ -121,7 +123,7 @@ int main(int argc, char** argv) {
   const char* why = "";
   if (accelerating && !accelerating(&why)) printf("rank %d: not accelerated: %s\n", rank, why), wrong = 1;
   nonblocking();
-  if (accelerating) refused_cancel(); // MPICH itself ends a job that cancels one of its own
+  if (accelerating) refused_cancel();  // MPICH itself ends a job that cancels one of its own
   persistent();
   const int wanted = 2 * 2 * rounds * (MPI_VERSION >= 4 ? 2 : 1);
   printf("rank %d: %s\n", rank, wrong || waits != wanted ? "wrong" : "right");

@@ -49,7 +49,8 @@ static int repair(MPI_Comm* comm, int call) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  signal(SIGPIPE, SIG_IGN); /* Open MPI 5.0.11's TCP writes to the dead one's connection, which ends a process that does not ignore it. */
+  signal(SIGPIPE,
+         SIG_IGN); /* Open MPI 5.0.11's TCP writes to the dead one's connection, which ends a process that does not ignore it. */
   const int count = argc > 1 ? atoi(argv[1]) : 8;
   int rank, size, left, repairs = 0;
   int *in = calloc((size_t)count, sizeof(int)), *out = calloc((size_t)count, sizeof(int));
