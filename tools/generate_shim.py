@@ -30,7 +30,7 @@ PUBLIC_INTERFACE = (
 
 
 UNCOUNTED = ("MPI_Type_free",)  # wrapped by hand for what must be known of it
-REVOKE = ("MPIX_Comm_revoke",)
+REVOKE = ("MPIX_Comm_revoke", "PMPIX_Comm_revoke")
 
 
 class LibraryFacts(TypedDict):

@@ -31,6 +31,7 @@ class Function:
     result: str
     parameters: tuple[Parameter, ...]
     large: bool  # the _c form of another line
+    variadic: bool
     marks: dict[str, str]
 
     @property
@@ -48,8 +49,13 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """The function type; what a variadic function takes beyond its named parameters is not passed on (MPI_Pcontrol)."""
+        """The function type; MPI does not look at what MPI_Pcontrol takes beyond its level."""
         return f"{self.result}({', '.join(p.value_type for p in self.parameters)})"
+
+    @property
+    def words(self) -> list[str]:
+        """Names of the words of a call from C: of a variadic one as many as there are registers for."""
+        return [p.name for p in self.parameters] + [f"more{i}" for i in range(6 - len(self.parameters))] * self.variadic
 
     @property
     def of_session(self) -> bool:
@@ -92,11 +98,12 @@ def parse_line(category: str, line: str) -> Iterator[Function]:
         raise ValueError(f"unreadable prototype '{line}'")
     result, name, text = match.groups()
     parts = [] if text == "void" else [part.strip() for part in text.split(",")]
+    variadic = "..." in parts
     parts = [part for part in parts if part != "..."]
     marks = {key: value for key, _, value in (mark.strip().partition("=") for mark in written)}
     for side in range(2 if "|" in text else 1):
         parameters = tuple(parse_parameter(choose(part, side)) for part in parts)
-        yield Function(category, name + ("_c" if side else ""), result, parameters, bool(side), marks)
+        yield Function(category, name + ("_c" if side else ""), result, parameters, bool(side), variadic, marks)
 
 
 def read_table(path: pathlib.Path) -> list[Function]:

@@ -76,7 +76,7 @@ def c_hook(function: Function) -> str:
 
 
 def c_wrapper(function: Function) -> str:
-    names = [p.name for p in function.parameters]
+    names = function.words
     index = f"number::{function.short}"
     if hook_of(function):
         call = f"taken<{index}, Kind::{hook_of(function)}>({', '.join([c_hook(function), *names])})"
@@ -88,7 +88,7 @@ def c_wrapper(function: Function) -> str:
 
 
 def pmpi_wrapper(function: Function) -> str:
-    names = [p.name for p in function.parameters]
+    names = function.words
     call = f"by_pmpi_name<number::{function.short}>({', '.join([f'own_{function.name}', *names])})"
     alias = f"STRETTO_OWN_NAME({function.name}, ({words(names)}))"
     return f'{alias} extern "C" STRETTO_WRAPPER Word P{function.name}({words(names)}) {{ return {call}; }}'

@@ -23,8 +23,9 @@ enum class Reason : uint8_t {
   turn_of_mpi,   // STRETTO_TURNS
   revoked,       // by MPIX_Comm_revoke
   of_session,    // a communicator that may be used after MPI_Finalize
+  other_tool,    // requests may be completed past Stretto (shim/tools.hpp)
 };
-inline constexpr int reason_count = int(Reason::of_session) + 1;
+inline constexpr int reason_count = int(Reason::other_tool) + 1;
 
 inline constexpr const char* reason_names[reason_count] = {
     "none",
@@ -45,6 +46,7 @@ inline constexpr const char* reason_names[reason_count] = {
     "turn of MPI",
     "communicator revoked",
     "communicator of a session",
+    "requests completed by another tool",
 };
 
 }  // namespace stretto::select

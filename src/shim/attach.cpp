@@ -20,6 +20,7 @@
 #include "shim/nonblocking.hpp"
 #include "shim/own_comm.hpp"
 #include "shim/process.hpp"
+#include "shim/tools.hpp"
 #include "shim/tuning.hpp"
 #include "transport/fault/fault.hpp"
 
@@ -106,6 +107,11 @@ bool prepare_policy(const Settings& s, Context& c) {
   transport::Faults faults;
   if (*s.fault && !transport::parse_faults(s.fault, &faults).ok())
     return set_verdict("STRETTO_FAULT=%.80s does not read", s.fault), false;
+  if (const char* tool = who_completes_requests()) {
+    log(Level::info, "nonblocking and persistent collectives are left to MPI, as %s may complete them past Stretto", tool);
+    c.starts = false;
+    c.rules.fingerprint = ~c.rules.fingerprint;  // so it must be on all ranks
+  }
   c.policy.rules = &c.rules;
   c.policy.travel = strcmp(s.transport, "shm") == 0   ? select::Travel::staged
                     : strcmp(s.transport, "cma") == 0 ? select::Travel::direct

@@ -19,6 +19,7 @@ struct Context {
   engine::Progress progress;
   engine::Helper helper;
   engine::Policy policy;
+  bool starts = true;        // whether nonblocking and persistent collectives are taken over
   uint32_t turns = 0;        // STRETTO_TURNS
   uint64_t nodes_after = 0;  // STRETTO_NODES_AFTER
   select::Rules rules;

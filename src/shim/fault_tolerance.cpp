@@ -63,15 +63,26 @@ void learn_of_revocation(MPI_Comm comm) {
 
 using namespace stretto::shim;
 
-extern "C" {
+namespace {
 
-// Not in the table of functions: no standard has it, and not every MPI.
-STRETTO_WRAPPER int MPIX_Comm_revoke(MPI_Comm comm) {
+int revoke_and_learn(MPI_Comm comm) {
   const Revoke function = revoke_of_mpi();
   if (function == nullptr) return MPI_ERR_OTHER;
   const int code = function(comm);
   if (code == MPI_SUCCESS && attached()) learn_of_revocation(comm);
   return code;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Not in the table of functions: no standard has them, and not every MPI.
+STRETTO_WRAPPER int MPIX_Comm_revoke(MPI_Comm comm) {
+  return revoke_and_learn(comm);
+}
+STRETTO_WRAPPER int PMPIX_Comm_revoke(MPI_Comm comm) {
+  return revoke_and_learn(comm);
 }
 
 }  // extern "C"

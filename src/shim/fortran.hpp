@@ -85,8 +85,8 @@ void fortran_made_communicator(const FortranWords& words);
 
 template <uint32_t index, Form form, class... Words>
 inline void fortran_counted(Words... words) {
-  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   if constexpr (index == number::Pcontrol) fortran_control(words...);
+  if (const AnyFunction tool = fortran_tool(index, form)) return void(forward(tool, words...));
   using Freeing = std::conditional_t<frees_communicator(index), FreedInFortran, NothingFreed>;
   const Freeing freeing(words...);
   if (profile::watches() || more_to_do(index)) {

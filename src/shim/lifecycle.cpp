@@ -105,11 +105,14 @@ void finalizing(uint64_t begin) {
   trace::header()->stage = uint32_t(trace::Stage::finalized);
 }
 
-void aborting() {
+bool aborting() {
+  static std::atomic<bool> begun{false};
+  if (begun.exchange(true)) return false;
   library();
   trace::count_call(number::Abort, 0, 0);
   trace::calibrate();
   profile::profile_aborting();
+  return true;
 }
 
 }  // namespace stretto::shim
@@ -118,62 +121,69 @@ using namespace stretto::shim;
 
 namespace {
 
-Word init(Word argc, Word argv) {
+// By which function a call goes on.
+using Next = AnyFunction (*)(uint32_t index);
+
+Word init(Next next, Word argc, Word argv) {
   return init_with(number::Init, [&] {
     int provided;
-    if (!wants_any_thread()) return forward(function_address(number::Init), argc, argv);
-    return forward(function_address(number::Init_thread), argc, argv, Word(MPI_THREAD_MULTIPLE),
-                   reinterpret_cast<Word>(&provided));
+    if (!wants_any_thread()) return forward(next(number::Init), argc, argv);
+    return forward(next(number::Init_thread), argc, argv, Word(MPI_THREAD_MULTIPLE), reinterpret_cast<Word>(&provided));
   });
 }
 
-Word init_thread(Word argc, Word argv, Word required, Word provided) {
+Word init_thread(Next next, Word argc, Word argv, Word required, Word provided) {
   return init_with(number::Init_thread, [&] {
     const Word level = wants_any_thread() ? Word(MPI_THREAD_MULTIPLE) : required;
-    return forward(function_address(number::Init_thread), argc, argv, level, provided);
+    return forward(next(number::Init_thread), argc, argv, level, provided);
   });
 }
 
-Word finalize() {
-  return finalize_with([] { return forward(function_address(number::Finalize)); });
+Word finalize(Next next) {
+  return finalize_with([&] { return forward(next(number::Finalize)); });
 }
 
-Word abort_job(Word comm, Word code) {
-  return abort_with([&] { return forward(function_address(number::Abort), comm, code); });
+Word abort_job(Next next, Word comm, Word code) {
+  return abort_with([&] { return forward(next(number::Abort), comm, code); });
+}
+
+AnyFunction tool_or_mpi(uint32_t index) {
+  const AnyFunction tool = tool_behind(index);
+  return tool ? tool : function_address(index);
+}
+
+AnyFunction mpi_alone(uint32_t index) {
+  return function_address(index);
 }
 
 }  // namespace
 
-// By both names, as another tool's MPI_Init goes on by PMPI_Init.
+// By both names, as another tool's MPI_Init goes on by PMPI_Init: before Stretto's, or within.
 extern "C" {
 
 STRETTO_WRAPPER Word MPI_Init(Word argc, Word argv) {
-  if (const AnyFunction tool = tool_behind(number::Init)) return forward(tool, argc, argv);
-  return init(argc, argv);
+  return init(tool_or_mpi, argc, argv);
 }
 STRETTO_WRAPPER Word PMPI_Init(Word argc, Word argv) {
-  return init(argc, argv);
+  return init(mpi_alone, argc, argv);
 }
 STRETTO_WRAPPER Word MPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
-  if (const AnyFunction tool = tool_behind(number::Init_thread)) return forward(tool, argc, argv, required, provided);
-  return init_thread(argc, argv, required, provided);
+  return init_thread(tool_or_mpi, argc, argv, required, provided);
 }
 STRETTO_WRAPPER Word PMPI_Init_thread(Word argc, Word argv, Word required, Word provided) {
-  return init_thread(argc, argv, required, provided);
+  return init_thread(mpi_alone, argc, argv, required, provided);
 }
 STRETTO_WRAPPER Word MPI_Finalize() {
-  if (const AnyFunction tool = tool_behind(number::Finalize)) return forward(tool);
-  return finalize();
+  return finalize(tool_or_mpi);
 }
 STRETTO_WRAPPER Word PMPI_Finalize() {
-  return finalize();
+  return finalize(mpi_alone);
 }
 STRETTO_WRAPPER Word MPI_Abort(Word comm, Word code) {
-  if (const AnyFunction tool = tool_behind(number::Abort)) return forward(tool, comm, code);
-  return abort_job(comm, code);
+  return abort_job(tool_or_mpi, comm, code);
 }
 STRETTO_WRAPPER Word PMPI_Abort(Word comm, Word code) {
-  return abort_job(comm, code);
+  return abort_job(mpi_alone, comm, code);
 }
 
 }  // extern "C"

@@ -7,7 +7,8 @@ namespace stretto::shim {
 
 void initialised(uint64_t begin, uint32_t index);  // after a successful MPI_Init (function `index`), which began then
 void finalizing(uint64_t begin);                   // before MPI_Finalize
-void aborting();  // before MPI_Abort, which does not return: its count in the record is the mark it leaves
+bool aborting();  // before MPI_Abort, which does not return: its count in the record is the mark it leaves. False: it was called
+                  // before
 
 // Whether MPI is to let all threads call it, whatever the program asks for: STRETTO_PROGRESS=thread over several nodes.
 bool wants_any_thread();
@@ -25,7 +26,7 @@ class InLifecycle {
 // `plain` makes the call and returns its code.
 template <class Plain>
 Word init_with(uint32_t index, Plain plain) {
-  if (in_fortran != 0 || in_lifecycle) return plain();
+  if (in_fortran != 0 || in_lifecycle || is_second()) return plain();
   const InLifecycle here;
   const uint64_t begin = ticks();
   const Word code = plain();
@@ -36,7 +37,7 @@ Word init_with(uint32_t index, Plain plain) {
 
 template <class Plain>
 Word finalize_with(Plain plain) {
-  if (in_fortran != 0 || in_lifecycle) return plain();
+  if (in_fortran != 0 || in_lifecycle || is_second()) return plain();
   const InLifecycle here;
   const uint64_t entered = ticks();
   finalizing(entered);
@@ -51,7 +52,7 @@ Word finalize_with(Plain plain) {
 
 template <class Plain>
 Word abort_with(Plain plain) {
-  if (in_fortran == 0) aborting(), send_record();
+  if (in_fortran == 0 && !is_second() && aborting()) send_record();
   return plain();
 }
 

@@ -11,12 +11,14 @@ template <class... Words>
 Word call_fortran(uint32_t index, Form form, Word ierror, Words... words) {
   MPI_Fint code = MPI_SUCCESS;
   MPI_Fint* result = ierror ? as<MPI_Fint*>(ierror) : &code;
-  forward_fortran(index, form, words..., reinterpret_cast<Word>(result));
+  if (const AnyFunction tool = fortran_tool(index, form))
+    forward(tool, words..., reinterpret_cast<Word>(result));
+  else
+    forward_fortran(index, form, words..., reinterpret_cast<Word>(result));
   return Word(*result);
 }
 
 void fortran_init(Form form, Word ierror) {
-  if (const AnyFunction tool = fortran_tool(number::Init, form)) return void(forward(tool, ierror));
   init_with(number::Init, [&] {
     if (!wants_any_thread()) return call_fortran(number::Init, form, ierror);
     MPI_Fint level = MPI_THREAD_MULTIPLE, provided;
@@ -25,7 +27,6 @@ void fortran_init(Form form, Word ierror) {
 }
 
 void fortran_init_thread(Form form, Word required, Word provided, Word ierror) {
-  if (const AnyFunction tool = fortran_tool(number::Init_thread, form)) return void(forward(tool, required, provided, ierror));
   init_with(number::Init_thread, [&] {
     MPI_Fint level = MPI_THREAD_MULTIPLE;
     const Word asked = wants_any_thread() ? reinterpret_cast<Word>(&level) : required;
@@ -34,12 +35,10 @@ void fortran_init_thread(Form form, Word required, Word provided, Word ierror) {
 }
 
 void fortran_finalize(Form form, Word ierror) {
-  if (const AnyFunction tool = fortran_tool(number::Finalize, form)) return void(forward(tool, ierror));
   finalize_with([&] { return call_fortran(number::Finalize, form, ierror); });
 }
 
 void fortran_abort(Form form, Word comm, Word code, Word ierror) {
-  if (const AnyFunction tool = fortran_tool(number::Abort, form)) return void(forward(tool, comm, code, ierror));
   abort_with([&] { return call_fortran(number::Abort, form, ierror, comm, code); });
 }
 

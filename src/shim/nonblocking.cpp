@@ -219,6 +219,8 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   Context& c = context();
   call.reason = uint32_t(select::Reason::not_joined);
   if (!c.active.load(std::memory_order_acquire)) return false;
+  call.reason = uint32_t(select::Reason::other_tool);
+  if (!c.starts) return false;
   call.reason = uint32_t(select::Reason::invalid_arguments);
   if (request == nullptr) return false;
   Started* started = idle().take(c.progress);

@@ -192,7 +192,7 @@ bool make(Persistent* persistent, const Plan& plan, const Word* words, MPI_Comm 
 
 bool prepare(const Plan& plan, WordsHook hook, const Word* words, MPI_Comm comm, MPI_Request* request) {
   Context& c = context();
-  if (!c.active.load(std::memory_order_acquire) || request == nullptr) return false;
+  if (!c.active.load(std::memory_order_acquire) || !c.starts || request == nullptr) return false;
   engine::Communicator* home = find(comm);
   const engine::Host& host = c.policy.host;
   if (home != nullptr && home->is_put_off() && host.all(&comm, host.any_thread)) make_put_off(*home, comm);

@@ -67,10 +67,10 @@ Flavor flavor_of_version(void* version_function) {
 
 Flavor flavor_of(const Library& found) {
   Dl_info info;
-  void* init = found.find("PMPI_Init");
-  if (init && dladdr(init, &info) && strncmp(base_name(info.dli_fname), "libmpi_abi", 10) == 0) return Flavor::standard;
+  void* version = found.find("PMPI_Get_library_version");
+  if (version && dladdr(version, &info) && strncmp(base_name(info.dli_fname), "libmpi_abi", 10) == 0) return Flavor::standard;
   if (found.find("ompi_mpi_comm_world")) return Flavor::open_mpi;
-  return flavor_of_version(found.find("PMPI_Get_library_version"));
+  return flavor_of_version(version);
 }
 
 Level level_named(const char* word) {

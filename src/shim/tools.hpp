@@ -7,7 +7,7 @@
 
 namespace stretto::shim {
 
-enum class Order : uint8_t { unknown, alone, before, behind };  // where another tool's function stands
+enum class Order : uint8_t { unknown, alone, before, behind };  // where another tool's function stands; behind: and maybe before
 
 extern std::atomic<Order> tool_orders[function_count];
 Order find_tool(uint32_t index);
@@ -31,5 +31,15 @@ inline AnyFunction tool_behind(uint32_t index) {
 
 // Whether the function `found` is neither Stretto's nor MPI's, whose PMPI_X is `of_mpi`.
 bool is_of_tool(const void* found, const void* of_mpi);
+
+// Whether code of the MPI library has called from there.
+bool is_of_mpi(const void* caller);
+
+// The file of a tool that has an MPI_Wait, or one of its kin, but does not call PMPI_Wait by name: it may go on past Stretto,
+// whose requests would then never end. Null: none.
+const char* who_completes_requests();
+
+// Whether another Stretto stands before this one, which then does nothing.
+bool is_second();
 
 }  // namespace stretto::shim

@@ -137,9 +137,15 @@ inline Word test_window(Word window, Word flag) {
   return forward(function_address(number::Win_test), window, flag);
 }
 
+// MPI_Pcontrol, whose further words only another tool knows.
+template <class... Words>
+inline void control(Word level, Words...) {
+  profile::control(int(level));
+}
+
 template <uint32_t index, class... Words>
 inline Word count_and_forward(Words... words) {
-  if constexpr (index == number::Pcontrol) (profile::control(int(words)), ...);
+  if constexpr (index == number::Pcontrol) control(words...);
   if (profile::watches()) {
     Word array[] = {words..., 0};
     return profiled(index, array, Forwarding<Words...>{index});
@@ -163,7 +169,10 @@ __attribute__((noinline)) Word count_freeing(Word (*count)(Words...), Words... w
 template <uint32_t index, class... Words>
 inline Word counted(Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
-  if (const AnyFunction tool = tool_behind(index)) return forward(tool, words...);
+  if (const AnyFunction tool = tool_behind(index)) {
+    if constexpr (index == number::Pcontrol) control(words...);
+    return forward(tool, words...);
+  }
   if constexpr (frees_communicator(index)) return count_freeing(count_and_forward<index, Words...>, words...);
   const Word code = count_and_forward<index>(words...);
   if constexpr (makes_communicator(index)) {
@@ -174,22 +183,30 @@ inline Word counted(Words... words) {
 }
 
 // A call by its PMPI name. Where another tool has an MPI_X (shim/tools.hpp) this is how it goes on: `own`, Stretto's MPI_X, makes
-// it. Others, as parts of MPI make them, are neither counted nor taken; but requests and communicators of Stretto's may be among
-// what they are about.
+// it. Others are neither counted nor taken, but what Stretto must see to is. Of those that MPI makes itself MPI alone is in
+// charge.
 template <class... Words>
-__attribute__((noinline)) Word by_pmpi_name_at_length(uint32_t index, Word (*own)(Words...), Words... words) {
+__attribute__((noinline)) Word by_pmpi_name_at_length(uint32_t index, const void* caller, Word (*own)(Words...), Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  if (is_of_mpi(caller)) return forward(function_address(index), words...);
   const Order order = tool_order(index);
-  if (order == Order::behind) called_by_tool = index + 1;
-  if (order != Order::alone) return own(words...);
+  const bool was_seen = index == number::Pcontrol && order == Order::behind;
+  if (order != Order::alone && !was_seen) {
+    if (order == Order::behind) called_by_tool = index + 1;
+    return own(words...);
+  }
   Word array[] = {words..., 0};
+  const BeingFreed freeing(frees_communicator(index) && array[0] && attached() ? *as<const MPI_Comm*>(array[0]) : MPI_Comm{});
   return Forwarding<Words...>{index}(array);
 }
 template <uint32_t index, class... Words>
-inline Word by_pmpi_name(Word (*own)(Words...), Words... words) {
-  const bool plain = in_fortran == 0 && is_alone(index) && !more_to_do(index);
-  if (__builtin_expect(plain, 1)) return forward(function_address(index), words...);
-  return by_pmpi_name_at_length(index, own, words...);
+__attribute__((always_inline)) inline Word by_pmpi_name(Word (*own)(Words...), Words... words) {
+  const bool plain = in_fortran == 0 && is_alone(index) && !more_to_do(index) && !frees_communicator(index);
+  constexpr bool counts = makes_window(index) || index == number::Win_free;
+  if (__builtin_expect(plain && !counts, 1)) return forward(function_address(index), words...);
+  const Word code = by_pmpi_name_at_length(index, __builtin_return_address(0), own, words...);
+  if (counts && in_fortran == 0 && is_alone(index)) count_windows<index>(int(code));
+  return code;
 }
 
 // A call that prepares a collective: the last words are communicator, info and request.

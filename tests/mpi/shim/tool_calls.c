@@ -1,4 +1,5 @@
-// What a tool (tool.c) is to see and Stretto to take over: 500 Allreduce, 50 Iallreduce, 50 Wait, 10 Comm_dup, 7 Barrier.
+// What a tool (tool.c) is to see and Stretto to take over: 500 Allreduce, 50 Iallreduce, 50 Wait, 10 Comm_dup, 7 Barrier, 2
+// Pcontrol.
 #include <mpi.h>
 #include <stdio.h>
 #ifdef FORTRAN
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&comm);
   }
   for (int i = 0; i < 7; ++i) barrier();
+  for (int i = 0; i < 2; ++i) MPI_Pcontrol(7, "region", 11);
   if (wrong) printf("wrong sums\n");
   MPI_Finalize();
   return wrong;
