@@ -127,7 +127,8 @@ using Next = AnyFunction (*)(uint32_t index);
 Word init(Next next, Word argc, Word argv) {
   return init_with(number::Init, [&] {
     int provided;
-    if (!wants_any_thread()) return forward(next(number::Init), argc, argv);
+    const AnyFunction plain = next(number::Init), of_mpi = function_address(number::Init);
+    if (!wants_any_thread() || plain != of_mpi) return forward(plain, argc, argv);  // a tool comes here again by PMPI_Init
     return forward(next(number::Init_thread), argc, argv, Word(MPI_THREAD_MULTIPLE), reinterpret_cast<Word>(&provided));
   });
 }

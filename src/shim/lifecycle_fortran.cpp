@@ -20,7 +20,7 @@ Word call_fortran(uint32_t index, Form form, Word ierror, Words... words) {
 
 void fortran_init(Form form, Word ierror) {
   init_with(number::Init, [&] {
-    if (!wants_any_thread()) return call_fortran(number::Init, form, ierror);
+    if (!wants_any_thread() || fortran_tool(number::Init, form)) return call_fortran(number::Init, form, ierror);
     MPI_Fint level = MPI_THREAD_MULTIPLE, provided;
     return call_fortran(number::Init_thread, form, ierror, reinterpret_cast<Word>(&level), reinterpret_cast<Word>(&provided));
   });

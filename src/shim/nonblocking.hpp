@@ -128,11 +128,18 @@ inline constexpr bool makes_window(uint32_t index) {
          index == number::Win_allocate_c || index == number::Win_allocate_shared || index == number::Win_allocate_shared_c ||
          index == number::Win_create_dynamic;
 }
+inline constexpr bool concerns_windows(uint32_t index) {
+  return makes_window(index) || index == number::Win_free;
+}
+inline void note_window(uint32_t index) {
+  if (makes_window(index)) open_windows.fetch_add(1, std::memory_order_relaxed);
+  if (index == number::Win_free) open_windows.fetch_sub(1, std::memory_order_relaxed);
+}
 template <uint32_t index>
 inline void count_windows(int code) {
-  if (code != MPI_SUCCESS) return;
-  if constexpr (makes_window(index)) open_windows.fetch_add(1, std::memory_order_relaxed);
-  if constexpr (index == number::Win_free) open_windows.fetch_sub(1, std::memory_order_relaxed);
+  if constexpr (concerns_windows(index)) {
+    if (code == MPI_SUCCESS) note_window(index);
+  }
 }
 
 // Calls that make a communicator, as the last of their words: in a session, where it may be used after MPI_Finalize;

@@ -36,9 +36,13 @@ const void* own_base() {
   return object_of(tool_orders).base;
 }
 
-bool is_named_stretto(const char* path) {
+const char* file_name(const char* path) {
   const char* slash = strrchr(path, '/');
-  return strncmp(slash ? slash + 1 : path, "libstretto_", strlen("libstretto_")) == 0;
+  return slash ? slash + 1 : path;
+}
+
+bool is_named_stretto(const char* path) {
+  return strncmp(file_name(path), "libstretto_", strlen("libstretto_")) == 0;
 }
 
 // "PMPI_X"
@@ -86,26 +90,11 @@ const void* called_behind(uint32_t index) {
   return dlsym(RTLD_NEXT, function_names[index]);
 }
 
-// Where the MPI library's code lies.
-struct Range {
-  const char *begin = nullptr, *end = nullptr;
-};
-
-int note_range(dl_phdr_info* info, size_t, void* result) {
-  auto* range = static_cast<Range*>(result);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr) & part = info->dlpi_phdr[i];
-    const char* from = reinterpret_cast<const char*>(info->dlpi_addr) + part.p_vaddr;
-    if (part.p_type == PT_LOAD && (part.p_flags & PF_X) != 0 && range->begin >= from && range->begin < from + part.p_memsz)
-      return *range = {from, from + part.p_memsz}, 1;
-  }
-  return 0;
-}
-
-Range range_of_mpi() {
-  Range range;
-  range.begin = static_cast<const char*>(library().find("PMPI_Get_library_version"));
-  return range.begin != nullptr && dl_iterate_phdr(note_range, &range) != 0 ? range : Range{};
+// Open MPI has parts of itself in files of their own.
+bool lies_in_mpi(const void* caller) {
+  const Object object = object_of(caller);
+  return object.base != nullptr && (object.base == object_of(library().find("PMPI_Get_library_version")).base ||
+                                    strncmp(file_name(object.path), "mca_", strlen("mca_")) == 0);
 }
 
 }  // namespace
@@ -117,8 +106,12 @@ bool is_of_tool(const void* found, const void* of_mpi) {
 }
 
 bool is_of_mpi(const void* caller) {
-  static const Range range = range_of_mpi();
-  return caller >= range.begin && caller < range.end;
+  static constinit thread_local struct {
+    const void* caller;
+    bool verdict;
+  } last{};
+  if (last.caller != caller) last = {caller, lies_in_mpi(caller)};
+  return last.verdict;
 }
 
 Order find_tool(uint32_t index) {
@@ -142,8 +135,10 @@ AnyFunction look_for_tool_behind(uint32_t index) {
 }
 
 const char* who_completes_requests() {
-  for (const uint32_t index : {number::Wait, number::Waitall, number::Waitany, number::Waitsome, number::Test, number::Testall,
-                               number::Testany, number::Testsome, number::Start, number::Startall, number::Request_free}) {
+  for (const uint32_t index :
+       {number::Wait, number::Waitall, number::Waitany, number::Waitsome, number::Test, number::Testall, number::Testany,
+        number::Testsome, number::Start, number::Startall, number::Request_free, number::Cancel, number::Request_get_status,
+        number::Request_get_status_all, number::Request_get_status_any, number::Request_get_status_some}) {
     const PmpiName name(index);
     const void* const of_mpi = library().find(name.text);
     for (const void* function : {called_first(index), called_behind(index)})

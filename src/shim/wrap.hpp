@@ -170,7 +170,10 @@ template <uint32_t index, class... Words>
 inline Word counted(Words... words) {
   if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
   if (const AnyFunction tool = tool_behind(index)) {
-    if constexpr (index == number::Pcontrol) control(words...);
+    if constexpr (index == number::Pcontrol) {
+      control(words...);
+      trace::count_passed(index, 0);
+    }
     return forward(tool, words...);
   }
   if constexpr (frees_communicator(index)) return count_freeing(count_and_forward<index, Words...>, words...);
@@ -187,7 +190,6 @@ inline Word counted(Words... words) {
 // charge.
 template <class... Words>
 __attribute__((noinline)) Word by_pmpi_name_at_length(uint32_t index, const void* caller, Word (*own)(Words...), Words... words) {
-  if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
   if (is_of_mpi(caller)) return forward(function_address(index), words...);
   const Order order = tool_order(index);
   const bool was_seen = index == number::Pcontrol && order == Order::behind;
@@ -197,16 +199,19 @@ __attribute__((noinline)) Word by_pmpi_name_at_length(uint32_t index, const void
   }
   Word array[] = {words..., 0};
   const BeingFreed freeing(frees_communicator(index) && array[0] && attached() ? *as<const MPI_Comm*>(array[0]) : MPI_Comm{});
-  return Forwarding<Words...>{index}(array);
+  const Word code = Forwarding<Words...>{index}(array);
+  if (int(code) == MPI_SUCCESS) {
+    note_window(index);
+    if (makes_of_session(index) && attached()) made_of_session(*as<const MPI_Comm*>(array[sizeof...(words) - 1]));
+  }
+  return code;
 }
 template <uint32_t index, class... Words>
 __attribute__((always_inline)) inline Word by_pmpi_name(Word (*own)(Words...), Words... words) {
-  const bool plain = in_fortran == 0 && is_alone(index) && !more_to_do(index) && !frees_communicator(index);
-  constexpr bool counts = makes_window(index) || index == number::Win_free;
-  if (__builtin_expect(plain && !counts, 1)) return forward(function_address(index), words...);
-  const Word code = by_pmpi_name_at_length(index, __builtin_return_address(0), own, words...);
-  if (counts && in_fortran == 0 && is_alone(index)) count_windows<index>(int(code));
-  return code;
+  if (comes_from_fortran(index)) return forward_from_fortran(index, words...);
+  constexpr bool noted = frees_communicator(index) || concerns_windows(index) || makes_of_session(index);
+  if (__builtin_expect(!noted && is_alone(index) && !more_to_do(index), 1)) return forward(function_address(index), words...);
+  return by_pmpi_name_at_length(index, __builtin_return_address(0), own, words...);
 }
 
 // A call that prepares a collective: the last words are communicator, info and request.
