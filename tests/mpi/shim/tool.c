@@ -25,6 +25,11 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
   ++waits;
   return GOES_ON(MPI_Wait)(request, status);
 }
+// Open MPI's MPI_Sendrecv_replace calls PMPI_Sendrecv, which is not the program's.
+int MPI_Sendrecv(const void* out, int out_count, MPI_Datatype out_type, int to, int out_tag, void* in, int in_count,
+                 MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Status* status) {
+  return GOES_ON(MPI_Sendrecv)(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, status);
+}
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   ++duplicates;
   return GOES_ON(MPI_Comm_dup)(comm, copy);
