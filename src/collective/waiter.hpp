@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/status.hpp"
 #include "collective/board.hpp"
+#include "collective/contention.hpp"
 #include "collective/mates.hpp"
 
 namespace stretto::collective {
@@ -28,13 +29,16 @@ struct WaitPolicy {
   // yields long too, but not so long.)
   static constexpr uint64_t usual_stay_ns = 1'000'000, turn_ns = 2'000'000;
   bool own_cpus = false;
+  Contention* contention = nullptr;  // null: yields are always tried
   // Where yields do not pass a shared CPU on, a rank sleeps early, if no more than `surplus` do: so the CPUs stay awake.
   std::atomic<int32_t>* early_sleepers = nullptr;
   int32_t surplus = 0;
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
   static WaitPolicy dedicated(bool own_cpus = false) { return {.own_cpus = own_cpus, .fenced = false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
-  static WaitPolicy oversubscribed() { return {.looks = 4, .spins = 0}; }
+  static WaitPolicy oversubscribed(Contention* contention = nullptr) {
+    return {.looks = 4, .spins = 0, .contention = contention};
+  }
   // So it does where they are of different scheduling groups (platform/scheduling.hpp).
   static WaitPolicy in_turns(std::atomic<int32_t>& early_sleepers, int surplus) {
     return {.looks = 4, .spins = 0, .early_sleepers = &early_sleepers, .surplus = surplus};
@@ -121,7 +125,7 @@ class Waiter {
   // others a few times, as who is to come may be waiting for it.
   bool glance(const Signal& signal, uint64_t target, uint32_t looks) const {
     const auto has_come = [&] { return reached(signal.value.load(std::memory_order_acquire), target); };
-    if (policy_.spins == 0 && !suspension_) return offer_until(has_come, looks);
+    if (policy_.spins == 0 && !suspension_ && !is_contended_) return offer_until(has_come, looks);
     for (uint32_t i = 0; i < looks && policy_.spins > 0; ++i) {
       if (has_come()) return true;
       cpu_relax();
@@ -133,7 +137,7 @@ class Waiter {
   static constexpr uint64_t usual_moment_ns = 40'000;
   template <class Ready>
   bool linger(const Ready& ready, uint64_t moment_ns = usual_moment_ns) const {
-    if (suspension_) return ready();
+    if (suspension_ || is_contended_) return ready();
     for (const uint64_t begin = now_ns(); !ready();) {
       if (now_ns() - begin > moment_ns) return false;
       rest();
@@ -225,6 +229,8 @@ class Waiter {
   bool is_beside_ = false;
   static constexpr uint64_t always = UINT64_MAX;
   uint64_t stays_until_ = 0;
+  bool is_contended_ = false;     // as the last long wait found it ...
+  uint64_t last_wait_ended_ = 0;  // ... and when it was over
 };
 
 }  // namespace stretto::collective

@@ -122,6 +122,7 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   STRETTO_TRY(agreed);
   pool_ = Pool(&header_->pool, &segment_);
   sharing_ = find_sharing(header_->members, place_.local_size, place_.local_rank);
+  if (sharing_.crowded && sharing_.yields_reach) sharing_.contention = &header_->members[sharing_.first].contention;
   domains_ = domains_of(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
@@ -230,7 +231,7 @@ collective::WaitPolicy Job::wait_policy() const {
   if (strcmp(settings_.wait, "yield") == 0) return {.looks = 10, .spins = 20, .patience_ns = UINT64_MAX};
   if (strcmp(settings_.wait, "futex") == 0) return {.looks = 10, .spins = 20, .patience_ns = 0};
   if (!crowded()) return collective::WaitPolicy::dedicated(sharing_.own_cpus);
-  if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed();
+  if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed(sharing_.contention);
   return collective::WaitPolicy::in_turns(header_->members[sharing_.first].early_sleepers, sharing_.surplus);
 }
 

@@ -33,12 +33,14 @@ struct Member {
   int32_t domain;  // where it stands: equal on ranks that are near one another; -1: everywhere
   platform::CpuQuota cpu_quota;
   uint64_t scheduling_group;
-  std::atomic<int32_t> early_sleepers;  // among the ranks for whom this is the first of those that share CPUs
-  uint64_t fingerprint;                 // of its settings, rules and build
-  uint64_t probe_address;               // of a word in its private memory, for a trial read ...
-  uint64_t probe_value;                 // ... and what stands there
-  uint64_t arena_bytes;                 // size of its arena; 0: it has none
-  int64_t xpmem_segment;                // its address space for XPMEM; 0: it has none
+  // Of the ranks for whom this is the first of those that share CPUs.
+  std::atomic<int32_t> early_sleepers;
+  collective::Contention contention;
+  uint64_t fingerprint;    // of its settings, rules and build
+  uint64_t probe_address;  // of a word in its private memory, for a trial read ...
+  uint64_t probe_value;    // ... and what stands there
+  uint64_t arena_bytes;    // size of its arena; 0: it has none
+  int64_t xpmem_segment;   // its address space for XPMEM; 0: it has none
 };
 
 // Whether the ranks on all nodes take part.

@@ -129,10 +129,23 @@ void Progress::rest(uint32_t round, Who who) {
   if (!crowded && round < spins) return cpu_relax();
   const bool briefly = who != Who::call || (crowded && !sharing_.yields_reach);
   const uint32_t all_yields = crowded ? (briefly ? brief_crowded_yields : crowded_yields) : (briefly ? helper_yields : yields);
-  if (round - (crowded ? 0 : spins) < all_yields) return platform::yield();
+  if (round - (crowded ? 0 : spins) < all_yields && yield(round == 0)) return;
   if (nap_on_only_signal(who == Who::eager_helper ? eager_nap_ns : collective::Waiter::nap_ns)) return;
   const std::atomic<uint32_t> never{0};
   platform::futex_wait(&never, 0, nap_ns);
+}
+
+// False: it is not worth it.
+bool Progress::yield(bool first) {
+  collective::Contention* const contention = sharing_.contention;
+  if (contention == nullptr) return platform::yield(), true;
+  const uint64_t began = now_ns();
+  if (contention->is_known(began)) return false;
+  platform::yield();
+  const uint64_t now = now_ns();
+  const bool took_turn = now - began > collective::Contention::turn_ns;
+  if (first || took_turn) contention->note(took_turn, now);
+  return true;
 }
 
 // Where only one operation waits, its signal wakes the sleeper, who has the queue meanwhile: so the communicator stays.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/clock.hpp"
 #include "engine/operation.hpp"
 #include "engine/sharing.hpp"
 
@@ -35,6 +36,8 @@ class Progress {
   enum class Who : uint8_t { call, helper, eager_helper };
   void rest(uint32_t round, Who who = Who::call);
 
+  bool is_contended() const { return sharing_.contention != nullptr && sharing_.contention->is_known(now_ns()); }
+
   // Operations in queues; the word that the helper sleeps on.
   const std::atomic<uint32_t>& queued() const { return queued_; }
 
@@ -46,6 +49,7 @@ class Progress {
   bool after(Queue& queue, Operation& operation);
   void append(Queue& queue);
   Queue* take();
+  bool yield(bool first);
   bool nap_on_only_signal(uint64_t longest_ns);
 
   Sharing sharing_;

@@ -1,5 +1,6 @@
 // How the ranks of a node share its CPUs.
 #pragma once
+#include "collective/contention.hpp"
 
 namespace stretto::engine {
 
@@ -11,6 +12,9 @@ struct Sharing {
   bool same_cpus = false;    // all may use the same CPUs, which are fewer than they are
   int first = 0;             // the first of the ranks with which this one shares its CPUs ...
   int surplus = 0;           // ... and how many more there are than CPUs
+
+  // What these have found. Null where yields do not reach, or none must share.
+  collective::Contention* contention = nullptr;
 };
 
 }  // namespace stretto::engine

@@ -20,6 +20,16 @@ void rest(uint32_t round) {
   context().progress.rest(open_windows.load(std::memory_order_relaxed) > 0 ? 0 : round);
 }
 
+// The look at Stretto's operations before one at MPI's requests, for which MPI may yield: where that costs a turn of others,
+// there is a rest before. Returns whether it rested.
+bool look(uint32_t* round) {
+  if (advance(true)) return *round = 0, false;
+  if (!context().progress.is_contended()) return false;
+  rest(*round);
+  advance(true);
+  return true;
+}
+
 // What the waiting functions are to the testing ones.
 struct Testing {
   uint32_t test;
@@ -50,11 +60,11 @@ bool test_until_done(const Completion& c, int* code) {
   words[at] = reinterpret_cast<Word>(&flag);
   memcpy(words + at + added, c.words + at, (c.count - at) * sizeof(Word));
   for (uint32_t round = 0; anything_outstanding(); ++round) {
-    if (advance(true)) round = 0;
+    const bool rested = look(&round);
     *code = c.call(c.function(t.test), words, c.count + added);
     if (t.flag < 0) flag = *reinterpret_cast<const int*>(words[t.out_count]) != 0;
     if (*code != MPI_SUCCESS || flag) return true;
-    rest(round);
+    if (!rested) rest(round);
   }
   return false;
 }
@@ -133,10 +143,10 @@ class OneByOne {
 
   int wait() {
     for (uint32_t round = 0; takes_statuses_ && anything_outstanding() && done_ < count_; ++round) {
-      if (advance(true)) round = 0;
+      const bool rested = look(&round);
       while (done_ < count_ && test_next()) {
       }
-      if (done_ < count_) rest(round);
+      if (done_ < count_ && !rested) rest(round);
     }
     if (done_ == 0) return wait_for_rest();
     if (done_ < count_) wait_for_rest();
