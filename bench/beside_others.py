@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Collectives of ranks that share their CPUs with other processes, such as data loaders: MPI's own and Stretto's, in turn.
 
-    beside_others.py [--ranks 4] [--busy 0 2] [--libraries BEFORE.so AFTER.so] [--collectives ...] -- mpirun --map-by :OVERSUBSCRIBE
+    beside_others.py [--ranks 4] [--busy 0 2] [--libraries BEFORE.so AFTER.so] -- mpirun --map-by :OVERSUBSCRIBE
 
-Runs `stretto bench` beside so many processes that compute, in its own session, as a program's helpers are: the kernel divides time
-among sessions first. Prints medians in us, as Markdown.
+Runs `stretto bench` beside so many processes that compute, in its own session, as a program's helpers are: the kernel divides
+time among sessions first. Prints medians in us, as Markdown.
 """
 
 from __future__ import annotations
