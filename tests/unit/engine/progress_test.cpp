@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -64,6 +65,8 @@ class Operations {
     for (uint64_t step = 1; step <= all_.size() / queues_.size() * waits; ++step)
       for (Peer& peer : peers_) peer.signal.value.store(step, std::memory_order_release);
   }
+
+  bool anybody_sleeps() const { return peers_[0].signal.sleepers.load() != 0; }
 
   // Ends what is executed; returns how many.
   size_t finish() {
@@ -206,6 +209,37 @@ TEST(Helper, CanBeStoppedWhileOperationsWait) {
   while (operations.progress.queued().load() != 0) std::this_thread::yield();
   EXPECT_EQ(operations.finish(), 1u);
   helper.stop();
+}
+
+// Where yields are known to cost turns of others it sleeps from the first round on, and else never in that one.
+TEST(Progress, SleepsWhereOthersKeepTheCpus) {
+  for (const bool known : {false, true}) {
+    Operations operations(1, 1);
+    collective::Contention contention;
+    for (int i = 0; i < 2; ++i) contention.note(true, now_ns() + 3'600'000'000'000);
+    Sharing sharing;
+    sharing.crowded = true;
+    if (known) sharing.contention = &contention;
+    operations.progress.configure(sharing, nullptr);
+    EXPECT_EQ(operations.progress.is_contended(), known);
+    operations.progress.drive();
+    std::atomic<bool> stops{false};
+    bool slept = false;
+    std::thread rank([&] {
+      while (!stops.load()) operations.progress.rest(0);
+    });
+    for (int i = 0; i < (known ? 200'000 : 200) && !slept; ++i) {
+      slept = operations.anybody_sleeps();
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    stops.store(true);
+    rank.join();
+    EXPECT_EQ(slept, known);
+    operations.announce();
+    operations.progress.drive();
+    EXPECT_EQ(operations.finish(), 1u);
+    operations.check();
+  }
 }
 
 // For one who may wait, until the queue is empty.
