@@ -25,7 +25,7 @@ class Contention {
     constexpr uint64_t longest_ns = 60'000'000;
     const uint64_t before = sleep_ns_.load(std::memory_order_relaxed);
     if (!took_turn && before == 0) return;
-    const uint64_t less = before > suspicion_ns / 8 ? before - before / 4 : 0;
+    const uint64_t less = before > suspicion_ns / 8 ? before / 2 : 0;
     const uint64_t next = took_turn ? std::min(4 * before + suspicion_ns, longest_ns) : less;
     sleep_ns_.store(next, std::memory_order_relaxed);
     if (took_turn && before > 0) sleep_until_.store(now + next, std::memory_order_relaxed);
