@@ -37,14 +37,15 @@ static void fetch_to_write(const void* line) {
 int bare_open(Bare* bare, MPI_Comm comm, int sharing) {
   int ranks;
   PMPI_Comm_size(comm, &ranks);
-  bare->boards = shared_open(comm, sizeof(BareBoard) * (size_t)ranks, &bare->window);
+  bare->bytes = sizeof(BareBoard) * (size_t)ranks;
+  bare->boards = shared_open(comm, bare->bytes);
   bare->number = bare->drained = 0;
   bare->sharing = sharing;
   return bare->boards ? 0 : -1;
 }
 
 void bare_close(Bare* bare) {
-  PMPI_Win_free(&bare->window);
+  shared_close(bare->boards, bare->bytes);
 }
 
 int bare_does(Operation operation, size_t bytes) {

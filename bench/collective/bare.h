@@ -14,13 +14,13 @@ typedef struct BareBoard BareBoard;
 
 struct Bare {
   BareBoard* boards; /* of each rank */
-  MPI_Win window;
+  size_t bytes;     /* of all of them */
   unsigned number;  /* calls made */
   unsigned drained; /* the newest call that everybody is known to have ended */
   int sharing;      /* more ranks than cores: a rank that waits yields */
 };
 
-/* Collective, on one node. Returns 0, or -1 when the ranks do not share one. */
+/* Collective, on one node. Returns 0, or -1 when the ranks do not share one or its memory. */
 int bare_open(Bare* bare, MPI_Comm comm, int sharing);
 void bare_close(Bare* bare);
 

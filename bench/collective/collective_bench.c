@@ -163,7 +163,7 @@ static int compare_collectives(const Session* session, Options* options) {
   Bare bare;
   const int sharing = options->plan.oversubscribed;
   if (start_line_open(&line, MPI_COMM_WORLD, sharing) || (options->bare && bare_open(&bare, MPI_COMM_WORLD, sharing)))
-    return fail(session, "the ranks are not on one node");
+    return fail(session, "the ranks are not on one node, or it has no memory for them to share");
   int failed = data_open(&data, MPI_COMM_WORLD, largest_buffer(options, session->ranks)) != 0, wrong = -1;
   data.in_place = options->in_place;
   if (options->bare) data.bare = &bare;

@@ -16,7 +16,7 @@ enum { polls_of_a_patient_rank = 20000, lead_ns = 500, round_trips = 100, tries 
 int start_line_open(StartLine* line, MPI_Comm comm, int sharing) {
   int ranks;
   PMPI_Comm_size(comm, &ranks);
-  line->shared = shared_open(comm, sizeof(StartLineShared), &line->window);
+  line->shared = shared_open(comm, sizeof(StartLineShared));
   line->ranks = (unsigned)ranks;
   line->sharing = sharing;
   cpu_set_t allowed;
@@ -32,7 +32,7 @@ int start_line_open(StartLine* line, MPI_Comm comm, int sharing) {
 }
 
 void start_line_close(StartLine* line) {
-  PMPI_Win_free(&line->window);
+  shared_close(line->shared, sizeof(StartLineShared));
 }
 
 void start_line_halt(StartLine* line) {

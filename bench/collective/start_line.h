@@ -18,13 +18,12 @@ typedef struct {
 
 typedef struct {
   StartLineShared* shared;
-  MPI_Win window;
   unsigned ranks;
   int sharing;             /* more ranks than cores: sleep while waiting, and go at once when released */
   int first_cpu, last_cpu; /* that any of the ranks may use */
 } StartLine;
 
-/* Collective over `comm`. Returns 0, or -1 when the ranks do not share a node. */
+/* Collective over `comm`. Returns 0, or -1 when the ranks do not share a node or its memory. */
 int start_line_open(StartLine* line, MPI_Comm comm, int sharing);
 void start_line_close(StartLine* line);
 

@@ -49,7 +49,8 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
   mates.tell(began);
   for (uint32_t i = 1; policy_.patience_ns > 0 || drives; ++i) {
     if (wait.is_over()) return last_wait_ended_ = offers.end(), Status::good();
-    STRETTO_TRY(attend(i, periods, wait));
+    // MPI may yield as well, and most waits are over after one.
+    if (!drives || i > 1) STRETTO_TRY(attend(i, periods, wait));
     if (i % periods.progress == 0 && !drives) {
       const uint64_t now = now_ns();
       // Where a yield takes so long as others work, MPI's messages would hardly get on.

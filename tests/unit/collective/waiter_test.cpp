@@ -79,6 +79,22 @@ TEST(Waiter, NeverSleepsWhileThereAreWindows) {
   }
 }
 
+// The first look after the CPU has been offered comes before that: MPI may offer it once more, for nothing.
+TEST(Waiter, LooksOnceMoreBeforeItDrivesForWindows) {
+  const std::atomic<int32_t> windows{1};
+  for (const uint32_t further : {1u, 2u, 3u}) {
+    Signal signal;
+    uint32_t looks = 0, driven = 0;
+    WaitHooks hooks;
+    hooks.windows = &windows;
+    hooks.context = &driven;
+    hooks.progress = [](void* context) { ++*static_cast<uint32_t*>(context); };
+    const WaitPolicy policy = WaitPolicy::oversubscribed();
+    EXPECT_TRUE(Waiter(policy, hooks).until_any([&] { return ++looks > policy.looks + further; }, signal, 1, 0).ok());
+    EXPECT_EQ(driven, further - 1);
+  }
+}
+
 // Where a yield gives nobody the CPU: as many sleep early as there are more ranks than CPUs, and are counted while they do.
 TEST(Waiter, SleepsInTurns) {
   Signal signal;
