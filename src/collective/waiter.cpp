@@ -38,17 +38,17 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
   constexpr uint64_t brief_ns = 5000;  // longer than a yield to ranks that but look and yield in their turn
   const bool drives = must_drive();
   const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
-  Contention* const contention = drives ? nullptr : policy_.contention;
-  is_contended_ = contention != nullptr && contention->is_known(began);
+  const Crowd* const crowd = drives ? nullptr : policy_.crowd;
+  is_contended_ = crowd != nullptr && crowd->contention->is_known(began);
   if (is_contended_) return sleep(wait);
-  Offers offers(contention, began, last_wait_ended_);
+  Offers offers(crowd, began);
   uint64_t seen = began;
   bool stays = keeps_cpu() && !drives;
   Periods periods = while_yielding;
   if (drives) periods.progress = 1;
   mates.tell(began);
   for (uint32_t i = 1; policy_.patience_ns > 0 || drives; ++i) {
-    if (wait.is_over()) return last_wait_ended_ = offers.end(), Status::good();
+    if (wait.is_over()) return offers.end(), Status::good();
     // MPI may yield as well, and most waits are over after one.
     if (!drives || i > 1) STRETTO_TRY(attend(i, periods, wait));
     if (i % periods.progress == 0 && !drives) {
@@ -102,7 +102,6 @@ Status Waiter::sleep(const Wait& wait) {
     STRETTO_TRY(attend(naps, while_sleeping, wait));
     progress_more(wait, longest_ns / awake_part);
   }
-  last_wait_ended_ = now_ns();
   return Status::good();
 }
 

@@ -29,15 +29,15 @@ struct WaitPolicy {
   // yields long too, but not so long.)
   static constexpr uint64_t usual_stay_ns = 1'000'000, turn_ns = 2'000'000;
   bool own_cpus = false;
-  Contention* contention = nullptr;  // null: yields are always tried
+  const Crowd* crowd = nullptr;  // null: yields are always tried
   // Where yields do not pass a shared CPU on, a rank sleeps early, if no more than `surplus` do: so the CPUs stay awake.
   std::atomic<int32_t>* early_sleepers = nullptr;
   int32_t surplus = 0;
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
   static WaitPolicy dedicated(bool own_cpus = false) { return {.own_cpus = own_cpus, .fenced = false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
-  static WaitPolicy oversubscribed(Contention* contention = nullptr) {
-    return {.looks = 4, .spins = 0, .contention = contention};
+  static WaitPolicy oversubscribed(const Crowd* crowd = nullptr) {
+    return {.looks = 4, .spins = 0, .crowd = crowd};
   }
   // So it does where they are of different scheduling groups (platform/scheduling.hpp).
   static WaitPolicy in_turns(std::atomic<int32_t>& early_sleepers, int surplus) {
@@ -229,8 +229,7 @@ class Waiter {
   bool is_beside_ = false;
   static constexpr uint64_t always = UINT64_MAX;
   uint64_t stays_until_ = 0;
-  bool is_contended_ = false;     // as the last long wait found it ...
-  uint64_t last_wait_ended_ = 0;  // ... and when it was over
+  bool is_contended_ = false;  // as the last long wait found it
 };
 
 }  // namespace stretto::collective

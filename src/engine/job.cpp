@@ -122,11 +122,29 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
   STRETTO_TRY(agreed);
   pool_ = Pool(&header_->pool, &segment_);
   sharing_ = find_sharing(header_->members, place_.local_size, place_.local_rank);
-  if (sharing_.crowded && sharing_.yields_reach) sharing_.contention = &header_->members[sharing_.first].contention;
+  if (sharing_.crowded && sharing_.yields_reach) watch_crowd();
   domains_ = domains_of(header_->members, place_.local_size);
   if (settings.arena) share_arenas(rendezvous);
   joined_ = true;
   return Status::good();
+}
+
+// The ranks that are too many for the CPUs of this one, or else all of them.
+void Job::watch_crowd() {
+  const Member *const members = header_->members, &self = members[place_.local_rank];
+  const auto same = [&](const Member& member) { return member.cpus == self.cpus; };
+  const bool apart = std::count_if(members, members + place_.local_size, same) > self.cpus.count();
+  platform::CpuSet cpus;
+  bool all_known = true;
+  for (const Member* member = members; member < members + place_.local_size; ++member) {
+    if (apart && !same(*member)) continue;
+    cpus.merge(member->cpus);
+    all_known = all_known && member->process.name_space == self.process.name_space && crowd_.ranks.add(member->process.pid);
+  }
+  if (!all_known) return;
+  crowd_.contention = &header_->members[sharing_.first].contention;
+  crowd_.cpus = cpus.count();
+  sharing_.crowd = &crowd_;
 }
 
 Status Job::open_segment(platform::Rendezvous& rendezvous, uint64_t deadline) {
@@ -231,7 +249,7 @@ collective::WaitPolicy Job::wait_policy() const {
   if (strcmp(settings_.wait, "yield") == 0) return {.looks = 10, .spins = 20, .patience_ns = UINT64_MAX};
   if (strcmp(settings_.wait, "futex") == 0) return {.looks = 10, .spins = 20, .patience_ns = 0};
   if (!crowded()) return collective::WaitPolicy::dedicated(sharing_.own_cpus);
-  if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed(sharing_.contention);
+  if (sharing_.yields_reach) return collective::WaitPolicy::oversubscribed(sharing_.crowd);
   return collective::WaitPolicy::in_turns(header_->members[sharing_.first].early_sleepers, sharing_.surplus);
 }
 

@@ -124,6 +124,7 @@ class Job {
   void enter(uint64_t fingerprint);
   Status agree(uint64_t deadline);
   void share_arenas(platform::Rendezvous& rendezvous);
+  void watch_crowd();
   Verdict judge() const;
   void meet_nodes(bool joined);
   Nodes ask_nodes(bool joined);
@@ -138,6 +139,7 @@ class Job {
   bool joined_ = false;
   bool speaks_ = false;
   Sharing sharing_;
+  collective::Crowd crowd_;
   Nodes nodes_ = Nodes::one;
   bool speaks_for_nodes_ = false;
   uint64_t fingerprint_ = 0;

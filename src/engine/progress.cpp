@@ -137,14 +137,14 @@ void Progress::rest(uint32_t round, Who who) {
 
 // False: it is not worth it.
 bool Progress::yield(bool first) {
-  collective::Contention* const contention = sharing_.contention;
-  if (contention == nullptr) return platform::yield(), true;
+  const collective::Crowd* const crowd = sharing_.crowd;
+  if (crowd == nullptr) return platform::yield(), true;
   const uint64_t began = now_ns();
-  if (contention->is_known(began)) return false;
+  if (crowd->contention->is_known(began)) return false;
+  collective::Offers offers(crowd, began);
   platform::yield();
-  const uint64_t now = now_ns();
-  const bool took_turn = now - began > collective::Contention::turn_ns;
-  if (first || took_turn) contention->note(took_turn, now);
+  offers.add();
+  if (first || offers.took_turn()) offers.end();
   return true;
 }
 

@@ -36,7 +36,7 @@ class Progress {
   enum class Who : uint8_t { call, helper, eager_helper };
   void rest(uint32_t round, Who who = Who::call);
 
-  bool is_contended() const { return sharing_.contention != nullptr && sharing_.contention->is_known(now_ns()); }
+  bool is_contended() const { return sharing_.crowd != nullptr && sharing_.crowd->contention->is_known(now_ns()); }
 
   // Operations in queues; the word that the helper sleeps on.
   const std::atomic<uint32_t>& queued() const { return queued_; }

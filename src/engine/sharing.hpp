@@ -13,8 +13,8 @@ struct Sharing {
   int first = 0;             // the first of the ranks with which this one shares its CPUs ...
   int surplus = 0;           // ... and how many more there are than CPUs
 
-  // What these have found. Null where yields do not reach, or none must share.
-  collective::Contention* contention = nullptr;
+  // These ranks. Null where yields do not reach, or none must share.
+  const collective::Crowd* crowd = nullptr;
 };
 
 }  // namespace stretto::engine

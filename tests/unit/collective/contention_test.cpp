@@ -1,6 +1,7 @@
 #include "collective/contention.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -12,15 +13,15 @@ namespace {
 
 constexpr uint64_t ms = 1'000'000;
 
-TEST(Contention, IsKnownOnceTurnsAreLostAgainAndAgain) {
+TEST(Contention, IsKnownForLongerAndLonger) {
   Contention contention;
-  contention.note(true, 10 * ms);
-  EXPECT_FALSE(contention.is_likely());
+  contention.suspect();
+  EXPECT_TRUE(contention.is_suspected());
   EXPECT_FALSE(contention.is_known(10 * ms));
-  contention.note(true, 20 * ms);
-  EXPECT_TRUE(contention.is_likely());
-  EXPECT_TRUE(contention.is_known(20 * ms));
-  EXPECT_FALSE(contention.is_known(30 * ms));  // yields are tried again
+  contention.note(true, 10 * ms);
+  EXPECT_TRUE(contention.is_known(10 * ms));
+  EXPECT_FALSE(contention.is_known(11 * ms));  // yields are tried again
+  contention.suspect();
   for (int i = 0; i < 20; ++i) contention.note(true, 40 * ms);
   EXPECT_TRUE(contention.is_known(99 * ms));
   EXPECT_FALSE(contention.is_known(101 * ms));
@@ -30,35 +31,74 @@ TEST(Contention, IsForgottenByYieldsThatCostNoTurn) {
   Contention contention;
   for (int i = 0; i < 20; ++i) contention.note(true, 0);
   for (int i = 0; i < 50; ++i) contention.note(false, 100 * ms);
-  EXPECT_FALSE(contention.is_likely());
-  contention.note(true, 200 * ms);  // as the first one
-  EXPECT_FALSE(contention.is_likely());
-  EXPECT_FALSE(contention.is_known(200 * ms));
+  EXPECT_FALSE(contention.is_suspected());
+  contention.note(false, 100 * ms);
+  EXPECT_FALSE(contention.is_suspected());
+  EXPECT_FALSE(contention.is_known(100 * ms));
 }
 
-TEST(Contention, MayBeSuspectedNowAndThen) {
-  Contention contention;
-  for (uint64_t cycle = 0; cycle < 100; ++cycle) {
-    contention.note(true, cycle * ms);
-    EXPECT_FALSE(contention.is_known(cycle * ms));
-    for (int i = 0; i < 12; ++i) contention.note(false, cycle * ms);
+class OffersTest : public testing::Test {
+ protected:
+  OffersTest() {
+    crowd_.contention = &contention_;
+    EXPECT_TRUE(crowd_.ranks.add(getpid()));
   }
-}
-
-// A turn that is lost after the rank has done something else says nothing, as do waits without a yield.
-TEST(Offers, CountOfWaitsThatFollowOneAnother) {
-  for (const bool follows : {false, true}) {
-    Contention contention;
-    for (int i = 0; i < 3; ++i) {
-      const uint64_t began = now_ns() - 2 * Contention::turn_ns;
-      Offers offers(&contention, began, follows ? began : 0);
-      offers.add();
-      offers.end();
+  // A yield that takes a turn of somebody; what the wait is told.
+  bool lose_turn() {
+    Offers offers(&crowd_, now_ns());
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * Offers::turn_ns));
+    const bool others = offers.add();
+    EXPECT_TRUE(offers.took_turn());
+    offers.end();
+    return others;
+  }
+  // The same, of this process.
+  bool compute() {
+    const uint64_t until = crowd_.ranks.sum_ns() + 2 * Offers::turn_ns;
+    Offers offers(&crowd_, now_ns());
+    while (crowd_.ranks.sum_ns() < until) {
     }
-    EXPECT_EQ(contention.is_likely(), follows);
-    for (int i = 0; i < 50; ++i) Offers(&contention, now_ns(), now_ns()).end();
-    EXPECT_EQ(contention.is_likely(), follows);
+    const bool others = offers.add();
+    offers.end();
+    return others;
   }
+
+  Contention contention_;
+  Crowd crowd_;
+};
+
+TEST_F(OffersTest, FindOthersWhereRanksHaveUsedNoCpu) {
+  EXPECT_FALSE(lose_turn());  // whose, is looked at from now on
+  EXPECT_TRUE(contention_.is_suspected());
+  EXPECT_FALSE(contention_.is_known(now_ns()));
+  EXPECT_TRUE(lose_turn());
+  for (int i = 0; i < 4; ++i) lose_turn();
+  EXPECT_TRUE(contention_.is_known(now_ns()));
+}
+
+// Unless others had the CPU nearly every time.
+TEST_F(OffersTest, TakeRanksThatComputeForNoOthers) {
+  bool taken = true;
+  for (int i = 0; i < 200 && taken; ++i) {
+    contention_.suspect();
+    taken = compute();
+  }
+  EXPECT_FALSE(taken);
+}
+
+TEST_F(OffersTest, FindNobodyWhereCpuTimeCannotBeTold) {
+  crowd_.ranks = {};
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(lose_turn());
+  EXPECT_FALSE(contention_.is_known(now_ns()));
+}
+
+TEST_F(OffersTest, NoteNothingOfWaitsThatDoNotYield) {
+  contention_.suspect();
+  for (int i = 0; i < 50; ++i) Offers(&crowd_, now_ns()).end();
+  EXPECT_TRUE(contention_.is_suspected());
+  Offers nobody(nullptr, now_ns());
+  EXPECT_FALSE(nobody.add());
+  nobody.end();
 }
 
 // Whoever would yield for ever sleeps where yields are known to cost turns.
@@ -66,7 +106,9 @@ TEST(Contention, MakesWaitsSleep) {
   Contention contention;
   const uint64_t in_an_hour = now_ns() + 3'600'000 * ms;
   for (int i = 0; i < 2; ++i) contention.note(true, in_an_hour);
-  WaitPolicy policy = WaitPolicy::oversubscribed(&contention);
+  Crowd crowd;
+  crowd.contention = &contention;
+  WaitPolicy policy = WaitPolicy::oversubscribed(&crowd);
   policy.patience_ns = UINT64_MAX;
   Signal signal;
   std::thread rank([&] { EXPECT_TRUE(Waiter(policy, {}).until(signal, 1, 0).ok()); });
