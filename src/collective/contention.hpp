@@ -75,7 +75,8 @@ class Offers {
   void end() const {
     if (!any_) return;
     if (took_turn_ && used_ == 0) return crowd_->contention->suspect();
-    crowd_->contention->note(others_, last_);
+    // A long wait without a lost turn may be for a rank that has lost its own.
+    if (others_ || took_turn_ || last_ - began_ < turn_ns) crowd_->contention->note(others_, last_);
   }
 
  private:

@@ -92,6 +92,20 @@ TEST_F(OffersTest, FindNobodyWhereCpuTimeCannotBeTold) {
   EXPECT_FALSE(contention_.is_known(now_ns()));
 }
 
+// The awaited rank may have lost its turn.
+TEST_F(OffersTest, NoteNothingOfLongWaitsWithoutALostTurn) {
+  contention_.suspect();
+  for (int i = 0, tries = 0; i < 10 && tries < 10'000; ++tries) {
+    const uint64_t began = now_ns();
+    Offers offers(&crowd_, began);
+    while (now_ns() - began < 2 * Offers::turn_ns) offers.add();
+    if (offers.took_turn()) continue;  // this test has
+    offers.end();
+    ++i;
+  }
+  EXPECT_TRUE(contention_.is_suspected());
+}
+
 TEST_F(OffersTest, NoteNothingOfWaitsThatDoNotYield) {
   contention_.suspect();
   for (int i = 0; i < 50; ++i) Offers(&crowd_, now_ns()).end();
