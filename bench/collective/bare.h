@@ -14,10 +14,10 @@ typedef struct BareBoard BareBoard;
 
 struct Bare {
   BareBoard* boards; /* of each rank */
-  size_t bytes;     /* of all of them */
-  unsigned number;  /* calls made */
-  unsigned drained; /* the newest call that everybody is known to have ended */
-  int sharing;      /* more ranks than cores: a rank that waits yields */
+  size_t bytes;      /* of all of them */
+  unsigned number;   /* calls made */
+  unsigned drained;  /* the newest call that everybody is known to have ended */
+  int sharing;       /* more ranks than cores: a rank that waits yields */
 };
 
 /* Collective, on one node. Returns 0, or -1 when the ranks do not share one or its memory. */

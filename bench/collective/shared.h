@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 /* Collective over `comm`. Returns zeros at the border of a page, the same on all ranks, or null when they do not share a node or
- * it has no memory for it. Not a window of MPI's: while a program has any, ranks that wait have more to see to, which would be measured. */
+ * it has no memory for it. Not a window of MPI's: while a program has any, ranks that wait have more to see to, which would be
+ * measured. */
 void* shared_open(MPI_Comm comm, size_t bytes);
 void shared_close(void* shared, size_t bytes);
 

@@ -56,7 +56,10 @@ class Offers {
 
   // crowd: null: nothing is noted.
   Offers(const Crowd* crowd, uint64_t began)
-      : crowd_(crowd), began_(began), last_(began), used_(crowd && crowd->contention->is_suspected() ? crowd->ranks.sum_ns() : 0) {}
+      : crowd_(crowd),
+        began_(began),
+        last_(began),
+        used_(crowd && crowd->contention->is_suspected() ? crowd->ranks.sum_ns() : 0) {}
 
   // After each of them. True: others have the CPUs, and the wait had better go on asleep.
   bool add() {

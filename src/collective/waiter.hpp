@@ -36,9 +36,7 @@ struct WaitPolicy {
   bool fenced = true;  // every announcement sees every sleeper; else one that is just falling asleep may nap to its end
   static WaitPolicy dedicated(bool own_cpus = false) { return {.own_cpus = own_cpus, .fenced = false}; }
   // A rank that looks on keeps its core from the one that it waits for; one that offers it hardly does.
-  static WaitPolicy oversubscribed(const Crowd* crowd = nullptr) {
-    return {.looks = 4, .spins = 0, .crowd = crowd};
-  }
+  static WaitPolicy oversubscribed(const Crowd* crowd = nullptr) { return {.looks = 4, .spins = 0, .crowd = crowd}; }
   // So it does where they are of different scheduling groups (platform/scheduling.hpp).
   static WaitPolicy in_turns(std::atomic<int32_t>& early_sleepers, int surplus) {
     return {.looks = 4, .spins = 0, .early_sleepers = &early_sleepers, .surplus = surplus};
