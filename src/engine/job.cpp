@@ -136,6 +136,7 @@ void Job::watch_crowd() {
   const bool apart = std::count_if(members, members + place_.local_size, same) > self.cpus.count();
   platform::CpuSet cpus;
   bool all_known = true;
+  crowd_ = {};
   for (const Member* member = members; member < members + place_.local_size; ++member) {
     if (apart && !same(*member)) continue;
     cpus.merge(member->cpus);
