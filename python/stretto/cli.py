@@ -202,6 +202,9 @@ def doctor(
     ] = None,
 ) -> None:
     """What this machine offers, and what to do about what is missing."""
+    for folder in prefix or []:
+        if not folder.is_dir():
+            raise StrettoError(f"{folder} is no folder")
     findings = examine(prefix or [])
     if as_json:
         print(json.dumps({"schema": 1, "findings": [one.as_json() for one in findings]}, indent=2))

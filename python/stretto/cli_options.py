@@ -71,12 +71,16 @@ def command_after_dashes(context: typer.Context, stray: list[str] | None, name: 
     if stray:
         raise dashes_missing(name)
     if not command:
-        raise StrettoError(f"nothing after --: write stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+        raise StrettoError(f"nothing after --: write stretto {name} [OPTIONS] -- {_example(name)}")
     return command
 
 
 def dashes_missing(name: str) -> StrettoError:
-    return StrettoError(f"put -- before the launcher: stretto {name} [OPTIONS] -- mpirun -n 4 PROGRAM")
+    return StrettoError(f"put -- before the launcher: stretto {name} [OPTIONS] -- {_example(name)}")
+
+
+def _example(name: str) -> str:
+    return "mpirun -n 4" if name in ("bench", "tune") else "mpirun -n 4 PROGRAM"
 
 
 def check_writable(path: Path | None) -> None:

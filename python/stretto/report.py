@@ -11,6 +11,7 @@ from stretto.comparison import Comparison, TurnsTaken
 from stretto.machine import Finding
 from stretto.wording import clean
 
+_NOT_JOINED = "not joined"  # a reason why MPI has done a call
 _ARRIVALS = 3  # communicators whose arrivals are told
 _OTHER_FUNCTIONS = 5  # of those that are no collectives of the table, the slowest are named
 
@@ -75,11 +76,12 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
     ranks = len(summary.ranks)
     if ranks:
         one = "1 rank" if ranks == 1 else f"{ranks} ranks"
-        share = f", {percent(summary.mpi_share)} of the ranks' time in MPI" if summary.mpi_share else ""
+        calls = "MPI" if exit_code == 0 else "calls of MPI that have returned"
+        share = f", {percent(summary.mpi_share)} of the ranks' time in {calls}" if summary.mpi_share else ""
         say(f"{one}, {seconds(wall_seconds)}{share}; {_verdict(summary, accelerate)}", file)
     if summary.collectives:
         headers = ("collective", "calls", "accelerated", "bytes", "time", "per rank", "algorithms; left to MPI")
-        table(headers, [_collective_row(name, one, ranks) for name, one in _by_time(summary)], file)
+        table(headers, [_collective_row(name, one, ranks, accelerate) for name, one in _by_time(summary)], file)
     others = _other_functions(summary)
     if others:
         say(f"other calls: {others}", file)
@@ -102,12 +104,15 @@ def _by_time(summary: Summary) -> list[tuple[str, Collective]]:
     return sorted(summary.collectives.items(), key=lambda item: -item[1].seconds)
 
 
-def _collective_row(name: str, one: Collective, ranks: int) -> tuple[str, ...]:
+def _collective_row(name: str, one: Collective, ranks: int, accelerate: str) -> tuple[str, ...]:
+    off = "acceleration is off" if accelerate == "off" else _NOT_JOINED
+    declines = {off if reason == _NOT_JOINED else reason: calls for reason, calls in one.declines.items()}
     notes = counted(one.algorithms)
-    if one.declines:
-        notes += ("; " if notes else "") + f"MPI: {counted(one.declines)}"
+    if declines:
+        notes += ("; " if notes else "") + f"MPI: {counted(declines)}"
     times = (seconds(one.seconds), seconds(one.seconds / max(ranks, 1)))
-    return (name, str(one.calls), percent(one.accelerated_share), size(one.bytes), *times, notes)
+    sum_bytes = "-" if one.declines.get(_NOT_JOINED) == one.calls else size(one.bytes)  # nothing but the call is looked at then
+    return (name, str(one.calls), percent(one.accelerated_share), sum_bytes, *times, notes)
 
 
 def _verdict(summary: Summary, accelerate: str) -> str:

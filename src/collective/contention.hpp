@@ -1,15 +1,16 @@
 // Whether others than ranks keep the CPUs busy that ranks share: data loaders of the program, other jobs.
 //
 // Then each yield costs a turn of theirs, milliseconds, but whoever is woken runs within microseconds: so all ranks sleep
-// instead. All, as one that yields on would keep its CPU from those that compute. Ranks at work cost turns too; so it is by the
-// CPU time that ranks have used that others are found.
+// instead. All, as one that yields on would keep its CPU from those that compute. Ranks at work cost turns too; so others are
+// found by turns that are lost while all ranks wait.
 #pragma once
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
+#include "base/cacheline.hpp"
 #include "base/clock.hpp"
-#include "platform/cpu_time.hpp"
 
 namespace stretto::collective {
 
@@ -42,26 +43,59 @@ class Contention {
   std::atomic<uint64_t> sleep_until_{0}, sleep_ns_{0};
 };
 
-// The ranks that share CPUs with this one, itself too.
-struct Crowd {
-  Contention* contention = nullptr;
-  platform::CpuTimes ranks;
-  int cpus = 1;
+// How long a rank has done anything but wait in yields or asleep: in memory that it shares with those whose CPUs it shares. Of
+// several threads that wait at once it is a guess.
+class Work {
+ public:
+  void go_on(uint64_t now) { since_.store(now, std::memory_order_relaxed); }
+  void pause(uint64_t now) {
+    const uint64_t since = since_.load(std::memory_order_relaxed);
+    if (since == 0) return;
+    done_ns_.store(done_ns_.load(std::memory_order_relaxed) + now - since, std::memory_order_relaxed);
+    since_.store(0, std::memory_order_relaxed);
+  }
+  uint64_t so_far(uint64_t now) const {
+    const uint64_t since = since_.load(std::memory_order_relaxed);
+    return done_ns_.load(std::memory_order_relaxed) + (since > 0 && since < now ? now - since : 0);
+  }
+
+ private:
+  alignas(cache_line) std::atomic<uint64_t> done_ns_{0};
+  std::atomic<uint64_t> since_{0};  // 0: it waits
 };
 
-// The yields of one wait.
+// The ranks that share CPUs with this one.
+struct Crowd {
+  Contention* contention = nullptr;
+  Work* own = nullptr;
+  std::vector<const Work*> others;
+
+  uint64_t work_of_others(uint64_t now) const {
+    uint64_t sum = 0;
+    for (const Work* work : others) sum += work->so_far(now);
+    return sum;
+  }
+};
+
+// The yields of one wait, as long as it lasts.
 class Offers {
  public:
   static constexpr uint64_t turn_ns = 1'000'000;  // a yield of so long has cost a turn
 
   // crowd: null: nothing is noted.
-  Offers(const Crowd* crowd, uint64_t began)
-      : crowd_(crowd),
-        began_(began),
-        last_(began),
-        used_(crowd && crowd->contention->is_suspected() ? crowd->ranks.sum_ns() : 0) {}
+  Offers(const Crowd* crowd, uint64_t began) : crowd_(crowd), began_(began), last_(began) {
+    if (crowd == nullptr) return;
+    crowd->own->pause(began);
+    measured_ = crowd->contention->is_suspected();
+    if (measured_) work_ = crowd->work_of_others(began);
+  }
+  ~Offers() {
+    if (crowd_ != nullptr) crowd_->own->go_on(asleep_ ? now_ns() : last_);
+  }
+  Offers(const Offers&) = delete;
+  Offers& operator=(const Offers&) = delete;
 
-  // After each of them. True: others have the CPUs, and the wait had better go on asleep.
+  // After each of them. True: others than ranks have the CPUs, and the wait had better go on asleep.
   bool add() {
     if (crowd_ == nullptr) return false;
     const uint64_t now = now_ns();
@@ -69,33 +103,34 @@ class Offers {
     any_ = true;
     last_ = now;
     took_turn_ = took_turn_ || took_turn;
-    others_ = others_ || (took_turn && others_ran());
+    others_ = others_ || (took_turn && measured_ && ranks_waited());
     return others_;
   }
 
   bool took_turn() const { return took_turn_; }
 
+  // They are over: notes what they have shown.
   void end() const {
     if (!any_) return;
-    if (took_turn_ && used_ == 0) return crowd_->contention->suspect();
+    if (took_turn_ && !measured_) return crowd_->contention->suspect();
     // A long wait without a lost turn may be for a rank that has lost its own.
     if (others_ || took_turn_ || last_ - began_ < turn_ns) crowd_->contention->note(others_, last_);
   }
+  // As end(), and the wait goes on asleep.
+  void end_asleep() {
+    end();
+    asleep_ = true;
+  }
 
  private:
-  // Whether others than ranks have had half of a CPU or more since the wait began.
-  bool others_ran() const {
-    const uint64_t used = used_ > 0 ? crowd_->ranks.sum_ns() : 0;
-    if (used <= used_) return false;
-    const uint64_t passed = last_ - began_;
-    return used - used_ + passed / 2 < passed * uint64_t(crowd_->cpus);
-  }
+  // Most of the time since the wait began.
+  bool ranks_waited() const { return crowd_->work_of_others(last_) - work_ < (last_ - began_) / 2; }
 
   const Crowd* const crowd_;
   const uint64_t began_;
   uint64_t last_;
-  const uint64_t used_;  // CPU time of the ranks when the wait began; 0: not known
-  bool any_ = false, took_turn_ = false, others_ = false;
+  uint64_t work_ = 0;  // of the other ranks when the wait began
+  bool measured_ = false, any_ = false, took_turn_ = false, others_ = false, asleep_ = false;
 };
 
 }  // namespace stretto::collective

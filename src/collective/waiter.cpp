@@ -40,8 +40,8 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
   const uint64_t began = policy_.patience_ns > 0 ? now_ns() : 0;
   const Crowd* const crowd = drives ? nullptr : policy_.crowd;
   is_contended_ = crowd != nullptr && crowd->contention->is_known(began);
-  if (is_contended_) return sleep(wait);
   Offers offers(crowd, began);
+  if (is_contended_) return offers.end_asleep(), sleep(wait);
   uint64_t seen = began;
   bool stays = keeps_cpu() && !drives;
   Periods periods = while_yielding;
@@ -68,7 +68,7 @@ Status Waiter::offer_then_sleep(const Wait& wait) {
     stays ? rest() : offer();
     if (offers.add()) break;
   }
-  offers.end();
+  offers.end_asleep();
   return sleep(wait);
 }
 
@@ -99,18 +99,18 @@ Status Waiter::sleep(const Wait& wait) {
   for (uint32_t naps = 1; !wait.is_over(); ++naps) {
     nap(wait.signal, wait.target, longest_ns);
     if (wait.is_over()) break;
+    const uint64_t woke = now_ns();
     STRETTO_TRY(attend(naps, while_sleeping, wait));
-    progress_more(wait, longest_ns / awake_part);
+    progress_more(wait, woke + longest_ns / awake_part);
   }
   return Status::good();
 }
 
 // A message of MPI's may go in many pieces, one at each round of progress; a round may also take microseconds.
-void Waiter::progress_more(const Wait& wait, uint64_t longest_ns) {
+void Waiter::progress_more(const Wait& wait, uint64_t until_ns) {
   constexpr uint32_t most_rounds = 15;
   if (!hooks_.progress) return;
-  const uint64_t began = now_ns();
-  for (uint32_t round = 0; round < most_rounds && !wait.is_over() && now_ns() - began < longest_ns; ++round)
+  for (uint32_t round = 0; round < most_rounds && !wait.is_over() && now_ns() < until_ns; ++round)
     hooks_.progress(hooks_.context);
 }
 

@@ -217,7 +217,7 @@ class Waiter {
   bool may_sleep_early() const;
   bool must_drive() const { return hooks_.windows != nullptr && hooks_.windows->load(std::memory_order_relaxed) > 0; }
   Status sleep(const Wait& wait);
-  void progress_more(const Wait& wait, uint64_t longest_ns);
+  void progress_more(const Wait& wait, uint64_t until_ns);
   Status wait_suspended(const Wait& wait);
   Status attend(uint32_t count, const Periods& periods, const Wait& wait);
 

@@ -131,20 +131,13 @@ Status Job::join(const Place& place, const Settings& settings, const select::Rul
 
 // The ranks that are too many for the CPUs of this one, or else all of them.
 void Job::watch_crowd() {
-  const Member *const members = header_->members, &self = members[place_.local_rank];
+  Member *const members = header_->members, &self = members[place_.local_rank];
   const auto same = [&](const Member& member) { return member.cpus == self.cpus; };
   const bool apart = std::count_if(members, members + place_.local_size, same) > self.cpus.count();
-  platform::CpuSet cpus;
-  bool all_known = true;
-  crowd_ = {};
-  for (const Member* member = members; member < members + place_.local_size; ++member) {
-    if (apart && !same(*member)) continue;
-    cpus.merge(member->cpus);
-    all_known = all_known && member->process.name_space == self.process.name_space && crowd_.ranks.add(member->process.pid);
-  }
-  if (!all_known) return;
-  crowd_.contention = &header_->members[sharing_.first].contention;
-  crowd_.cpus = cpus.count();
+  crowd_ = {apart ? &members[sharing_.first].contention : &members[0].contention_of_all, &self.work, {}};
+  for (const Member* member = members; member < members + place_.local_size; ++member)
+    if (member != &self && (!apart || same(*member))) crowd_.others.push_back(&member->work);
+  self.work.go_on(now_ns());
   sharing_.crowd = &crowd_;
 }
 

@@ -119,7 +119,7 @@ void Progress::drain(Queue& queue) {
       round = 0;
       continue;
     }
-    if (host_ && round % 64 == 63) host_(nullptr);
+    if (host_ && (round % 64 == 63 || is_contended())) host_(nullptr);
     rest(round);
   }
 }
@@ -129,18 +129,19 @@ void Progress::rest(uint32_t round, Who who) {
   if (!crowded && round < spins) return cpu_relax();
   const bool briefly = who != Who::call || (crowded && !sharing_.yields_reach);
   const uint32_t all_yields = crowded ? (briefly ? brief_crowded_yields : crowded_yields) : (briefly ? helper_yields : yields);
-  if (round - (crowded ? 0 : spins) < all_yields && yield(round == 0)) return;
+  if (round - (crowded ? 0 : spins) < all_yields && yield(round == 0, who)) return;
   if (nap_on_only_signal(who == Who::eager_helper ? eager_nap_ns : collective::Waiter::nap_ns)) return;
   const std::atomic<uint32_t> never{0};
   platform::futex_wait(&never, 0, nap_ns);
 }
 
 // False: it is not worth it.
-bool Progress::yield(bool first) {
+bool Progress::yield(bool first, Who who) {
   const collective::Crowd* const crowd = sharing_.crowd;
   if (crowd == nullptr) return platform::yield(), true;
   const uint64_t began = now_ns();
   if (crowd->contention->is_known(began)) return false;
+  if (who != Who::call) return platform::yield(), true;  // this thread's yields tell nothing of what the rank does
   collective::Offers offers(crowd, began);
   platform::yield();
   offers.add();

@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "engine/operation.hpp"
 #include "engine/sharing.hpp"
+#include "platform/futex.hpp"
 
 namespace stretto::engine {
 
@@ -36,6 +37,9 @@ class Progress {
   enum class Who : uint8_t { call, helper, eager_helper };
   void rest(uint32_t round, Who who = Who::call);
 
+  // Where others may wait for what this thread does next: never sleeps.
+  void rest_briefly() const { sharing_.crowded ? platform::yield() : cpu_relax(); }
+
   bool is_contended() const { return sharing_.crowd != nullptr && sharing_.crowd->contention->is_known(now_ns()); }
 
   // Operations in queues; the word that the helper sleeps on.
@@ -49,7 +53,7 @@ class Progress {
   bool after(Queue& queue, Operation& operation);
   void append(Queue& queue);
   Queue* take();
-  bool yield(bool first);
+  bool yield(bool first, Who who);
   bool nap_on_only_signal(uint64_t longest_ns);
 
   Sharing sharing_;

@@ -15,16 +15,29 @@ namespace {
 
 constexpr uint32_t most_of_c = 8;
 
-// Between two looks. While there are windows, others may wait for what MPI does in the next one.
-void rest(uint32_t round) {
-  context().progress.rest(open_windows.load(std::memory_order_relaxed) > 0 ? 0 : round);
+bool has_windows() {
+  return open_windows.load(std::memory_order_relaxed) > 0;
 }
 
-// The look at Stretto's operations before one at MPI's requests, for which MPI may yield: where that costs a turn of others,
-// there is a rest before. Returns whether it rested.
-bool look(uint32_t* round) {
+// Between two looks. While there are windows, others may wait for what MPI does in the next one.
+void rest(uint32_t round) {
+  engine::Progress& progress = context().progress;
+  has_windows() ? progress.rest_briefly() : progress.rest(round);
+}
+
+// Whether a call waits for a request that was started not long ago.
+bool awaits_recent(const Completion& c) {
+  if (c.index == number::Wait) return recent_requests.has(c.request(c.words[0], 0));
+  for (int i = 0; i < c.number(0); ++i)
+    if (recent_requests.has(c.request(c.words[1], i))) return true;
+  return false;
+}
+
+// The look at Stretto's operations before one at MPI's requests, for which MPI may yield: where that costs a turn of others, and
+// the call waits for such an operation, there is a rest before. Returns whether it rested.
+bool look(uint32_t* round, const Completion& c) {
   if (advance(true)) return *round = 0, false;
-  if (!context().progress.is_contended()) return false;
+  if (!context().progress.is_contended() || has_windows() || !awaits_recent(c)) return false;
   rest(*round);
   advance(true);
   return true;
@@ -60,7 +73,7 @@ bool test_until_done(const Completion& c, int* code) {
   words[at] = reinterpret_cast<Word>(&flag);
   memcpy(words + at + added, c.words + at, (c.count - at) * sizeof(Word));
   for (uint32_t round = 0; anything_outstanding(); ++round) {
-    const bool rested = look(&round);
+    const bool rested = look(&round, c);
     *code = c.call(c.function(t.test), words, c.count + added);
     if (t.flag < 0) flag = *reinterpret_cast<const int*>(words[t.out_count]) != 0;
     if (*code != MPI_SUCCESS || flag) return true;
@@ -139,11 +152,11 @@ constexpr bool waits_one_by_one(uint32_t index) {
 class OneByOne {
  public:
   explicit OneByOne(const Completion& c)
-      : count_(c.number(0)), requests_(reinterpret_cast<MPI_Request*>(c.words[1])), statuses_(statuses_of_all(c)) {}
+      : c_(c), count_(c.number(0)), requests_(reinterpret_cast<MPI_Request*>(c.words[1])), statuses_(statuses_of_all(c)) {}
 
   int wait() {
     for (uint32_t round = 0; takes_statuses_ && anything_outstanding() && done_ < count_; ++round) {
-      const bool rested = look(&round);
+      const bool rested = look(&round, c_);
       while (done_ < count_ && test_next()) {
       }
       if (done_ < count_ && !rested) rest(round);
@@ -191,6 +204,7 @@ class OneByOne {
     for (int i = first; wants_statuses_ && i < first + many; ++i) statuses_[i].MPI_ERROR = code;
   }
 
+  const Completion& c_;
   const int count_;
   MPI_Request* const requests_;
   MPI_Status* const statuses_;

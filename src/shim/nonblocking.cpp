@@ -13,6 +13,7 @@
 namespace stretto::shim {
 
 constinit std::atomic<uint32_t> outstanding_operations{0};
+constinit RecentRequests recent_requests;
 
 namespace {
 
@@ -237,6 +238,7 @@ bool start(HookFunction function, void* hook, MPI_Comm comm, MPI_Request* reques
   started->has_request = call.code == MPI_SUCCESS;
   if (started->has_request) {
     *request = started->request;
+    recent_requests.add(*request);
   } else {  // it is done all the same: others take part in it
     log_once(Level::error, "MPI gives no request for a nonblocking collective");
     predefined("MPI_REQUEST_NULL", request);
@@ -320,7 +322,7 @@ void finish_operations() {
   Context& c = context();
   for (uint32_t round = 0; c.progress.queued().load() != 0; ++round) {
     if (advance(true)) round = 0;
-    if (round % 64 == 63 && c.policy.host.progress) c.policy.host.progress(nullptr);
+    if (c.policy.host.progress && (round % 64 == 63 || c.progress.is_contended())) c.policy.host.progress(nullptr);
     c.progress.rest(round);
   }
   finish_executed();

@@ -19,6 +19,25 @@ inline bool anything_outstanding() {
   return __builtin_expect(outstanding_operations.load(std::memory_order_relaxed) != 0, 0);
 }
 
+// The requests of the operations that were started last, by any thread. MPI may have given one to another call since.
+class RecentRequests {
+ public:
+  void add(MPI_Request request) {
+    keys_[next_.fetch_add(1, std::memory_order_relaxed) % most].store(key_of(request), std::memory_order_relaxed);
+  }
+  bool has(MPI_Request request) const {
+    for (const auto& key : keys_)
+      if (key.load(std::memory_order_relaxed) == key_of(request)) return true;
+    return false;
+  }
+
+ private:
+  static constexpr uint32_t most = 16;
+  std::atomic<uintptr_t> keys_[most] = {};
+  std::atomic<uint32_t> next_{0};
+};
+extern constinit RecentRequests recent_requests;
+
 using HookFunction = bool (*)(void* hook, Call& call);
 
 // Starts what hook(call) does in one go. False: it declines, nothing has happened. True: *request stands for it.

@@ -224,6 +224,7 @@ int start_any(MPI_Request* request) {
   const uint64_t begin = ticks();
   Call call;
   start_prepared(run, persistent, *persistent, call);
+  recent_requests.add(*request);
   trace::count_accelerated(uint32_t(kind), call.algorithm, ticks() - begin, call.bytes);
   return MPI_SUCCESS;
 }

@@ -82,6 +82,30 @@ def test_a_shell_between_launcher_and_program_is_no_rank() -> None:
     assert report.warnings(summary, 0) == []
 
 
+def summary_text(summary: analysis.Summary, exit_code: int | None, accelerate: str) -> str:
+    out = io.StringIO()
+    report.print_summary(summary, 1.5, exit_code, accelerate, out)
+    return out.getvalue()
+
+
+def test_calls_that_may_not_have_returned_are_mentioned() -> None:
+    summary = analysis.summarise(records(example()))
+    for exit_code, calls in ((0, "MPI;"), (137, "calls of MPI that have returned;"), (None, "calls of MPI that have returned;")):
+        assert f"100 % of the ranks' time in {calls}" in summary_text(summary, exit_code, "on")
+
+
+def test_bytes_that_were_not_looked_at_are_not_told() -> None:
+    example_block = Block(kinds={0: (0, 0, 0, 5, 0, 2000)}, declines={(0, 0): 5})
+    left = example(reasons=("not joined", "user op"), blocks=[example_block])
+    summary = analysis.summarise(records(left))
+    for accelerate, reason in (("off", "MPI: acceleration is off 5"), ("on", "MPI: not joined 5")):
+        (row,) = [line for line in summary_text(summary, 0, accelerate).splitlines() if reason in line]
+        assert row.split()[1:5] == ["5", "0", "%", "-"]
+    others = example(reasons=("user op", "not joined"), blocks=[example_block])
+    (row,) = [line for line in summary_text(analysis.summarise(records(others)), 0, "on").splitlines() if "user op 5" in line]
+    assert row.split()[4:6] == ["0", "B"]
+
+
 def test_arrivals_of_the_ranks_are_put_together() -> None:
     """Two ticks per ns: rank 3 of the world is the last in 8 of 10, 1 us behind."""
     first = example(2, 4, arrivals=[(64, 0, 2, 10, 20000, 4000, 0, 2, 7)])

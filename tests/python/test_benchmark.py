@@ -252,8 +252,10 @@ def test_number_of_ranks_of_a_command(command: str, ranks: int) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("bench allreduce", "put -- before the launcher"),
-        ("tune", "put -- before the launcher"),
+        ("bench allreduce", "put -- before the launcher: stretto bench [OPTIONS] -- mpirun -n 4\n"),
+        ("tune", "put -- before the launcher: stretto tune [OPTIONS] -- mpirun -n 4\n"),
+        ("tune --", "nothing after --: write stretto tune [OPTIONS] -- mpirun -n 4\n"),
+        ("tune --output /tmp -- mpirun -n 2", "cannot write /tmp: Is a directory"),
         ("bench pigeons -- mpirun -n 2", "pigeons cannot be measured"),
         ("tune pigeons -- mpirun -n 2", "pigeons cannot be measured"),
         ("bench --sizes 8,x -- mpirun -n 2", "cannot use --sizes 8,x"),

@@ -52,6 +52,7 @@ def words(launcher: Path, library: Path, *options: str) -> list[str]:
         (["run", "--bogus", "--", "mpirun"], "No such option: --bogus (stretto run --help)"),
         (["report", "--bogus", "x"], "(stretto report --help)"),
         (["doctor", "--bogus"], "(stretto doctor --help)"),
+        (["doctor", "--prefix", "/no/such"], "/no/such is no folder"),
         (["run", "--accelerate", "maybe", "--", "mpirun"], "maybe"),
         (["bogus"], "No such command 'bogus'. (stretto --help)"),
     ],

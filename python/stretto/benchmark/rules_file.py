@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import tempfile
@@ -79,6 +80,8 @@ def _beside(path: Path) -> tuple[int, str]:
 
 def check_writable(path: Path) -> None:
     """Before a long run rather than after it."""
+    if path.is_dir():
+        raise StrettoError(f"cannot write {path}: {os.strerror(errno.EISDIR)}")
     descriptor, name = _beside(path)
     os.close(descriptor)
     Path(name).unlink()

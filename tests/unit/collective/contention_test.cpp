@@ -1,7 +1,6 @@
 #include "collective/contention.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -37,12 +36,23 @@ TEST(Contention, IsForgottenByYieldsThatCostNoTurn) {
   EXPECT_FALSE(contention.is_known(100 * ms));
 }
 
+TEST(Work, IsTheTimeOutsideWaits) {
+  Work work;
+  EXPECT_EQ(work.so_far(5 * ms), 0u);
+  work.go_on(10 * ms);
+  EXPECT_EQ(work.so_far(13 * ms), 3 * ms);
+  EXPECT_EQ(work.so_far(9 * ms), 0u);  // its clock is a little ahead
+  work.pause(14 * ms);
+  work.pause(20 * ms);
+  EXPECT_EQ(work.so_far(30 * ms), 4 * ms);
+  work.go_on(40 * ms);
+  EXPECT_EQ(work.so_far(41 * ms), 5 * ms);
+}
+
+// One of three ranks; the others wait from the beginning.
 class OffersTest : public testing::Test {
  protected:
-  OffersTest() {
-    crowd_.contention = &contention_;
-    EXPECT_TRUE(crowd_.ranks.add(getpid()));
-  }
+  OffersTest() { crowd_ = {&contention_, &works_[0], {&works_[1], &works_[2]}}; }
   // A yield that takes a turn of somebody; what the wait is told.
   bool lose_turn() {
     Offers offers(&crowd_, now_ns());
@@ -52,44 +62,44 @@ class OffersTest : public testing::Test {
     offers.end();
     return others;
   }
-  // The same, of this process.
-  bool compute() {
-    const uint64_t until = crowd_.ranks.sum_ns() + 2 * Offers::turn_ns;
-    Offers offers(&crowd_, now_ns());
-    while (crowd_.ranks.sum_ns() < until) {
-    }
-    const bool others = offers.add();
-    offers.end();
-    return others;
-  }
 
   Contention contention_;
+  Work works_[3];
   Crowd crowd_;
 };
 
-TEST_F(OffersTest, FindOthersWhereRanksHaveUsedNoCpu) {
+TEST_F(OffersTest, FindOthersWhereAllRanksWait) {
   EXPECT_FALSE(lose_turn());  // whose, is looked at from now on
   EXPECT_TRUE(contention_.is_suspected());
   EXPECT_FALSE(contention_.is_known(now_ns()));
   EXPECT_TRUE(lose_turn());
-  for (int i = 0; i < 4; ++i) lose_turn();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(lose_turn());
   EXPECT_TRUE(contention_.is_known(now_ns()));
 }
 
-// Unless others had the CPU nearly every time.
-TEST_F(OffersTest, TakeRanksThatComputeForNoOthers) {
-  bool taken = true;
-  for (int i = 0; i < 200 && taken; ++i) {
+TEST_F(OffersTest, FindNobodyWhereARankWorks) {
+  works_[2].go_on(now_ns());
+  for (int i = 0; i < 5; ++i) {
     contention_.suspect();
-    taken = compute();
+    EXPECT_FALSE(lose_turn());
   }
-  EXPECT_FALSE(taken);
+  EXPECT_FALSE(contention_.is_known(now_ns()));
 }
 
-TEST_F(OffersTest, FindNobodyWhereCpuTimeCannotBeTold) {
-  crowd_.ranks = {};
-  for (int i = 0; i < 5; ++i) EXPECT_FALSE(lose_turn());
-  EXPECT_FALSE(contention_.is_known(now_ns()));
+TEST_F(OffersTest, TellWhetherTheRankWaits) {
+  const uint64_t before = now_ns();
+  works_[0].go_on(before);
+  {
+    Offers offers(&crowd_, before + 5 * ms);
+    EXPECT_EQ(works_[0].so_far(before + 9 * ms), 5 * ms);
+  }
+  EXPECT_EQ(works_[0].so_far(before + 9 * ms), 9 * ms);  // it has not yielded
+  {
+    Offers offers(&crowd_, before);
+    offers.end_asleep();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_LT(works_[0].so_far(before + 20 * ms), 20 * ms);
 }
 
 // The awaited rank may have lost its turn.
@@ -120,8 +130,8 @@ TEST(Contention, MakesWaitsSleep) {
   Contention contention;
   const uint64_t in_an_hour = now_ns() + 3'600'000 * ms;
   for (int i = 0; i < 2; ++i) contention.note(true, in_an_hour);
-  Crowd crowd;
-  crowd.contention = &contention;
+  Work work;
+  const Crowd crowd{&contention, &work, {}};
   WaitPolicy policy = WaitPolicy::oversubscribed(&crowd);
   policy.patience_ns = UINT64_MAX;
   Signal signal;

@@ -219,7 +219,8 @@ TEST(Progress, SleepsWhereOthersKeepTheCpus) {
     for (int i = 0; i < 2; ++i) contention.note(true, now_ns() + 3'600'000'000'000);
     Sharing sharing;
     sharing.crowded = true;
-    const collective::Crowd crowd{&contention, {}, 1};
+    collective::Work work;
+    const collective::Crowd crowd{&contention, &work, {}};
     if (known) sharing.crowd = &crowd;
     operations.progress.configure(sharing, nullptr);
     EXPECT_EQ(operations.progress.is_contended(), known);
