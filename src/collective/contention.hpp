@@ -2,7 +2,7 @@
 //
 // Then each yield costs a turn of theirs, milliseconds, but whoever is woken runs within microseconds: so all ranks sleep
 // instead. All, as one that yields on would keep its CPU from those that compute. Ranks at work cost turns too; so others are
-// found by turns that are lost while all ranks wait.
+// found by turns that are lost and that no rank has used.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,6 +11,7 @@
 
 #include "base/cacheline.hpp"
 #include "base/clock.hpp"
+#include "platform/cpu_time.hpp"
 
 namespace stretto::collective {
 
@@ -66,15 +67,56 @@ class Work {
 
 // The ranks that share CPUs with this one.
 struct Crowd {
+  struct Rank {
+    const Work* work;
+    platform::CpuClock clock;
+  };
   Contention* contention = nullptr;
   Work* own = nullptr;
-  std::vector<const Work*> others;
+  std::vector<Rank> others;
+};
 
-  uint64_t work_of_others(uint64_t now) const {
+// What the others have done since some moment: neither more than the time that they did not wait, nor than their CPU time. For one
+// whose CPU this rank has now that is exact.
+class Deeds {
+ public:
+  static constexpr size_t most_ranks = 16;  // of more, nothing is said of CPU time
+
+  void begin(const Crowd& crowd, uint64_t now) {
+    size_t i = 0;
+    for (const Crowd::Rank& rank : crowd.others) {
+      if (i == most_ranks) break;
+      start_[i].work = rank.work->so_far(now);
+      if (!rank.clock.read(&start_[i].used)) start_[i].used = unknown;
+      ++i;
+    }
+    work_ = sum_of_work(crowd, now);
+  }
+  uint64_t until(const Crowd& crowd, uint64_t now) const {
+    if (crowd.others.size() > most_ranks) return sum_of_work(crowd, now) - work_;
     uint64_t sum = 0;
-    for (const Work* work : others) sum += work->so_far(now);
+    for (size_t i = 0; i < crowd.others.size(); ++i) {
+      const uint64_t worked = crowd.others[i].work->so_far(now) - start_[i].work;
+      uint64_t used;
+      const bool known = start_[i].used != unknown && crowd.others[i].clock.read(&used);
+      sum += known ? std::min(worked, used - start_[i].used) : worked;
+    }
     return sum;
   }
+
+ private:
+  static constexpr uint64_t unknown = UINT64_MAX;
+  struct Start {
+    uint64_t work, used;
+  };
+  static uint64_t sum_of_work(const Crowd& crowd, uint64_t now) {
+    uint64_t sum = 0;
+    for (const Crowd::Rank& rank : crowd.others) sum += rank.work->so_far(now);
+    return sum;
+  }
+
+  Start start_[most_ranks];
+  uint64_t work_ = 0;
 };
 
 // The yields of one wait, as long as it lasts.
@@ -87,7 +129,7 @@ class Offers {
     if (crowd == nullptr) return;
     crowd->own->pause(began);
     measured_ = crowd->contention->is_suspected();
-    if (measured_) work_ = crowd->work_of_others(began);
+    if (measured_) deeds_.begin(*crowd, began);
   }
   ~Offers() {
     if (crowd_ != nullptr) crowd_->own->go_on(asleep_ ? now_ns() : last_);
@@ -99,11 +141,13 @@ class Offers {
   bool add() {
     if (crowd_ == nullptr) return false;
     const uint64_t now = now_ns();
-    const bool took_turn = now - last_ > turn_ns;
+    const uint64_t took = now - last_;
     any_ = true;
     last_ = now;
-    took_turn_ = took_turn_ || took_turn;
-    others_ = others_ || (took_turn && measured_ && ranks_waited());
+    if (took > turn_ns) {
+      took_turn_ = true;
+      others_ = others_ || (measured_ && deeds_.until(*crowd_, now) < took / 2);
+    }
     return others_;
   }
 
@@ -123,13 +167,10 @@ class Offers {
   }
 
  private:
-  // Most of the time since the wait began.
-  bool ranks_waited() const { return crowd_->work_of_others(last_) - work_ < (last_ - began_) / 2; }
-
   const Crowd* const crowd_;
   const uint64_t began_;
   uint64_t last_;
-  uint64_t work_ = 0;  // of the other ranks when the wait began
+  Deeds deeds_;  // since the wait began, if measured_
   bool measured_ = false, any_ = false, took_turn_ = false, others_ = false, asleep_ = false;
 };
 

@@ -134,9 +134,12 @@ void Job::watch_crowd() {
   Member *const members = header_->members, &self = members[place_.local_rank];
   const auto same = [&](const Member& member) { return member.cpus == self.cpus; };
   const bool apart = std::count_if(members, members + place_.local_size, same) > self.cpus.count();
+  const auto clock_of = [&](const Member& member) {
+    return member.process.name_space == self.process.name_space ? platform::CpuClock(member.process.pid) : platform::CpuClock();
+  };
   crowd_ = {apart ? &members[sharing_.first].contention : &members[0].contention_of_all, &self.work, {}};
   for (const Member* member = members; member < members + place_.local_size; ++member)
-    if (member != &self && (!apart || same(*member))) crowd_.others.push_back(&member->work);
+    if (member != &self && (!apart || same(*member))) crowd_.others.push_back({&member->work, clock_of(*member)});
   self.work.go_on(now_ns());
   sharing_.crowd = &crowd_;
 }

@@ -52,7 +52,7 @@ TEST(Work, IsTheTimeOutsideWaits) {
 // One of three ranks; the others wait from the beginning.
 class OffersTest : public testing::Test {
  protected:
-  OffersTest() { crowd_ = {&contention_, &works_[0], {&works_[1], &works_[2]}}; }
+  OffersTest() { crowd_ = {&contention_, &works_[0], {{&works_[1], {}}, {&works_[2], {}}}}; }
   // A yield that takes a turn of somebody; what the wait is told.
   bool lose_turn() {
     Offers offers(&crowd_, now_ns());
