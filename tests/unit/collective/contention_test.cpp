@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "collective/waiter.hpp"
+#include "unit/platform/child.hpp"
 
 namespace stretto::collective {
 namespace {
@@ -50,7 +51,7 @@ TEST(Work, IsTheTimeOutsideWaits) {
 }
 
 // One of three ranks; the others wait from the beginning.
-class OffersTest : public testing::Test {
+class OffersTest : public ::testing::Test {
  protected:
   OffersTest() { crowd_ = {&contention_, &works_[0], {{&works_[1], {}}, {&works_[2], {}}}}; }
   // A yield that takes a turn of somebody; what the wait is told.
@@ -84,6 +85,32 @@ TEST_F(OffersTest, FindNobodyWhereARankWorks) {
     EXPECT_FALSE(lose_turn());
   }
   EXPECT_FALSE(contention_.is_known(now_ns()));
+}
+
+// One that did not wait but has had no CPU, as others had it, has not used the turn; one whose CPU time cannot be told may have.
+TEST_F(OffersTest, FindOthersWhereARankWorksWithoutACpu) {
+  const pid_t stopped = testing::start_child([]() -> int {
+    for (;;) pause();
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it has none of it left to do
+  works_[2].go_on(now_ns());
+  for (const bool told : {false, true}) {
+    crowd_.others[1].clock = told ? platform::CpuClock(stopped) : platform::CpuClock();
+    contention_.suspect();
+    EXPECT_EQ(lose_turn(), told);
+  }
+  kill(stopped, SIGKILL);
+  EXPECT_EQ(testing::finish_child(stopped), 128 + SIGKILL);
+}
+
+TEST_F(OffersTest, FindOthersAmongManyRanks) {
+  Work many[2 * Deeds::most_ranks];
+  crowd_.others.clear();
+  for (const Work& work : many) crowd_.others.push_back({&work, {}});
+  contention_.suspect();
+  EXPECT_TRUE(lose_turn());
+  many[0].go_on(now_ns());
+  EXPECT_FALSE(lose_turn());
 }
 
 TEST_F(OffersTest, TellWhetherTheRankWaits) {
