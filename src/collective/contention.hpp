@@ -76,8 +76,8 @@ struct Crowd {
   std::vector<Rank> others;
 };
 
-// What the others have done since some moment: neither more than the time that they did not wait, nor than their CPU time. For one
-// whose CPU this rank has now that is exact.
+// What the others have done since some moment: neither more than the time that they did not wait, nor than their CPU time. For
+// one whose CPU this rank has now that is exact.
 class Deeds {
  public:
   static constexpr size_t most_ranks = 16;  // of more, nothing is said of CPU time
