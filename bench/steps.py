@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Every rank computes for a while, then come some Allreduces: mean time of a step.
 
-    mpirun -n 4 python bench/steps.py [--compute 3] [--calls 10] [--bytes 8] [--nonblocking] [--busy 2]
+    mpirun -n 4 python bench/steps.py [--compute 3] [--calls 10] [--bytes 8] [--nonblocking] [--long BYTES] [--window] [--busy 2]
 
 It is an MPI program in mpi4py and NumPy, to be run plainly and under `stretto run`. A rank computes for so many ms of CPU time,
-at random 0.5 to 1.5 times as long, the same in every run. With --busy, so many processes that compute run beside the ranks.
+at random 0.5 to 1.5 times as long, the same in every run. With --long, four Allreduces of so many bytes come next. With --busy, so many processes that compute run beside the ranks.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=10, help="Allreduces of a step")
     parser.add_argument("--bytes", type=int, default=8, help="of an Allreduce")
     parser.add_argument("--nonblocking", action="store_true", help="Iallreduce and Wait")
+    parser.add_argument(
+        "--long", type=int, default=0, help="bytes of four Allreduces before the others, which are timed alone then"
+    )
+    parser.add_argument("--window", action="store_true", help="have a window of one-sided communication")
     parser.add_argument("--busy", type=int, default=0, help="processes that compute beside, started by rank 0")
     parser.add_argument("--steps", type=int, default=200)
     options = parser.parse_args()
@@ -43,24 +47,37 @@ def main() -> None:
         else:
             comm.Allreduce(ours, total)
 
-    def step() -> None:
+    long_ours, long_total = np.ones(options.long // 8), np.zeros(options.long // 8)
+    window = MPI.Win.Create(np.zeros(1), comm=comm) if options.window else None
+
+    def step() -> float:
+        """Seconds of what is timed."""
+        begin = time.perf_counter()
         if options.compute:
             compute(options.compute * 1e-3 * random.uniform(0.5, 1.5))
+        if options.long:
+            for _ in range(4):
+                comm.Allreduce(long_ours, long_total)
+            begin = time.perf_counter()
         for _ in range(options.calls):
             add()
+        return time.perf_counter() - begin
 
     with busy(options.busy) if comm.rank == 0 else contextlib.nullcontext():
         for _ in range(5):
             step()
-        begin = time.perf_counter()
-        for _ in range(options.steps):
-            step()
-        mean = (time.perf_counter() - begin) / options.steps
+        mean = sum(step() for _ in range(options.steps)) / options.steps
         comm.Barrier()
+    if window:
+        window.Free()
     if not np.all(total == comm.size):
         comm.Abort(1)
     if comm.rank == 0:
-        print(f"{comm.size} ranks: a step takes {mean * 1e3:.3f} ms")
+        alone = options.long or not options.compute
+        print(
+            f"{comm.size} ranks: a step takes {mean * 1e3:.3f} ms"
+            + (f", a call {mean / options.calls * 1e6:.3g} us" if alone else "")
+        )
 
 
 if __name__ == "__main__":

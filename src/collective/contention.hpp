@@ -80,26 +80,23 @@ struct Crowd {
 // one whose CPU this rank has now that is exact.
 class Deeds {
  public:
-  static constexpr size_t most_ranks = 16;  // of more, nothing is said of CPU time
+  static constexpr size_t most_clocks = 16;  // of more ranks, CPU times are not asked for
 
   void begin(const Crowd& crowd, uint64_t now) {
-    size_t i = 0;
-    for (const Crowd::Rank& rank : crowd.others) {
-      if (i == most_ranks) break;
-      start_[i].work = rank.work->so_far(now);
-      if (!rank.clock.read(&start_[i].used)) start_[i].used = unknown;
-      ++i;
+    for (size_t i = 0; i < crowd.others.size(); ++i) {
+      const Crowd::Rank& rank = crowd.others[i];
+      const uint64_t work = rank.work->so_far(now);
+      if (i >= most_clocks)
+        work_of_more_ += work;
+      else if (start_[i].work = work; !rank.clock.read(&start_[i].used))
+        start_[i].used = unknown;
     }
-    work_ = sum_of_work(crowd, now);
   }
   uint64_t until(const Crowd& crowd, uint64_t now) const {
-    if (crowd.others.size() > most_ranks) return sum_of_work(crowd, now) - work_;
-    uint64_t sum = 0;
+    uint64_t sum = 0 - work_of_more_;
     for (size_t i = 0; i < crowd.others.size(); ++i) {
-      const uint64_t worked = crowd.others[i].work->so_far(now) - start_[i].work;
-      uint64_t used;
-      const bool known = start_[i].used != unknown && crowd.others[i].clock.read(&used);
-      sum += known ? std::min(worked, used - start_[i].used) : worked;
+      const uint64_t work = crowd.others[i].work->so_far(now);
+      sum += i < most_clocks ? of_one(crowd.others[i], start_[i], work) : work;
     }
     return sum;
   }
@@ -109,14 +106,14 @@ class Deeds {
   struct Start {
     uint64_t work, used;
   };
-  static uint64_t sum_of_work(const Crowd& crowd, uint64_t now) {
-    uint64_t sum = 0;
-    for (const Crowd::Rank& rank : crowd.others) sum += rank.work->so_far(now);
-    return sum;
+  static uint64_t of_one(const Crowd::Rank& rank, const Start& start, uint64_t work) {
+    uint64_t used;
+    const bool known = start.used != unknown && rank.clock.read(&used);
+    return known ? std::min(work - start.work, used - start.used) : work - start.work;
   }
 
-  Start start_[most_ranks];
-  uint64_t work_ = 0;
+  Start start_[most_clocks];
+  uint64_t work_of_more_ = 0;
 };
 
 // The yields of one wait, as long as it lasts.

@@ -35,7 +35,8 @@ struct Member {
   uint64_t scheduling_group;
   // Of the ranks for whom this is the first of those that share CPUs.
   std::atomic<int32_t> early_sleepers;
-  collective::Contention contention, contention_of_all;
+  collective::Contention contention;
+  collective::Contention contention_of_all;  // of the first one: of ranks that are not too many for their own CPUs
   collective::Work work;
   uint64_t fingerprint;    // of its settings, rules and build
   uint64_t probe_address;  // of a word in its private memory, for a trial read ...

@@ -104,13 +104,18 @@ TEST_F(OffersTest, FindOthersWhereARankWorksWithoutACpu) {
 }
 
 TEST_F(OffersTest, FindOthersAmongManyRanks) {
-  Work many[2 * Deeds::most_ranks];
+  Work many[2 * Deeds::most_clocks];
   crowd_.others.clear();
   for (const Work& work : many) crowd_.others.push_back({&work, {}});
   contention_.suspect();
   EXPECT_TRUE(lose_turn());
-  many[0].go_on(now_ns());
-  EXPECT_FALSE(lose_turn());
+  for (Work* works : {&many[0], &many[2 * Deeds::most_clocks - 1]}) {
+    works->go_on(now_ns());
+    EXPECT_FALSE(lose_turn());
+    works->pause(now_ns());
+    contention_.suspect();
+    EXPECT_TRUE(lose_turn());
+  }
 }
 
 TEST_F(OffersTest, TellWhetherTheRankWaits) {

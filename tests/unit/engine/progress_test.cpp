@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "engine/communicator.hpp"
@@ -211,9 +212,11 @@ TEST(Helper, CanBeStoppedWhileOperationsWait) {
   helper.stop();
 }
 
-// Where yields are known to cost turns of others it sleeps from the first round on, and else never in that one.
+// Where yields are known to cost turns of others it sleeps from the first round on, and else never in that one; and never where
+// others may wait for what the thread does.
 TEST(Progress, SleepsWhereOthersKeepTheCpus) {
-  for (const bool known : {false, true}) {
+  for (const auto& [known, briefly] : {std::pair(false, false), {true, false}, {true, true}}) {
+    const bool may_sleep = known && !briefly;
     Operations operations(1, 1);
     collective::Contention contention;
     for (int i = 0; i < 2; ++i) contention.note(true, now_ns() + 3'600'000'000'000);
@@ -228,15 +231,15 @@ TEST(Progress, SleepsWhereOthersKeepTheCpus) {
     std::atomic<bool> stops{false};
     bool slept = false;
     std::thread rank([&] {
-      while (!stops.load()) operations.progress.rest(0);
+      while (!stops.load()) briefly ? operations.progress.rest_briefly() : operations.progress.rest(0);
     });
-    for (int i = 0; i < (known ? 200'000 : 200) && !slept; ++i) {
+    for (int i = 0; i < (may_sleep ? 200'000 : 200) && !slept; ++i) {
       slept = operations.anybody_sleeps();
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     stops.store(true);
     rank.join();
-    EXPECT_EQ(slept, known);
+    EXPECT_EQ(slept, may_sleep);
     operations.announce();
     operations.progress.drive();
     EXPECT_EQ(operations.finish(), 1u);
