@@ -313,6 +313,7 @@ class ClusterOfThreads {
   }
   int size() const { return int(clusters_.size()); }
   Cluster& cluster(int r) { return *clusters_[size_t(r)]; }
+  MailOfThreads& mail() { return mail_; }
 
   void run(const std::function<Status(Cluster&)>& body) {
     std::vector<std::thread> threads;
