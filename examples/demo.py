@@ -185,7 +185,7 @@ def show_turns(demo: Demo, ranks: int) -> None:
         for options in ((), ("--arena",)):
             found = demo.take_turns(number, *options)
             plain, accelerated = (found["seconds"][side] * 1e3 for side in ("plain", "accelerated"))
-            wall, inside = (f"{found[key]['value']:.2f} ± {found[key]['error']:.2f}" for key in ("wall", "collectives"))
+            wall, inside = (f"{found[key]['value']:.2f} ± {found[key]['error']:.2f}" for key in ("wall", "mpi"))
             title = " ".join((f"{number} ranks", *options))
             print(f"  {title:16}  {plain:6.1f} ms -> {accelerated:6.1f} ms   {wall:15}   {inside}", flush=True)
 

@@ -92,7 +92,7 @@ class Summary:
     functions: dict[str, Function] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)  # the largest spread in all first
     turn_calls: int = 0  # collectives in a turn of STRETTO_TURNS; 0: no turns were taken
-    turns: list[list[tuple[float, float]]] = field(default_factory=list)  # per rank that took any: seconds, and in collectives
+    turns: list[list[tuple[float, float]]] = field(default_factory=list)  # per rank that took any: seconds, and in MPI calls
     processes: int = 0  # that left a record, ranks or not
     refusals: list[str] = field(default_factory=list)  # why processes that are no ranks went on without Stretto, in words
     world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed

@@ -122,14 +122,17 @@ def run(
 def compare(
     context: typer.Context,
     stray: Stray = None,
-    repeats: Annotated[int, typer.Option("-n", "--repeats", metavar="N", min=1, help="Runs of each kind.")] = 3,
+    repeats: Annotated[
+        int | None, typer.Option("-n", "--repeats", metavar="N", min=1, help="Runs of each kind. Default: 3.")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the comparison as JSON too.")] = None,
     one_run: Annotated[
         bool, typer.Option("--one-run", help="One run in which Stretto and MPI take turns: for machines whose speed varies.")
     ] = False,
     turn: Annotated[
-        int, typer.Option("--turn", metavar="N", min=1, help="With --one-run: collectives of a communicator in a turn.")
-    ] = 11,
+        int | None,
+        typer.Option("--turn", metavar="N", min=1, help="With --one-run: collectives of a communicator in a turn. Default: 11."),
+    ] = None,
     mpi: MpiOption = None,
     library: LibraryOption = None,
     arena: ArenaOption = None,
@@ -142,6 +145,10 @@ def compare(
     The plain runs are observed (as by run --accelerate off), so that their time in communication is known.
     """
     command = command_after_dashes(context, stray, "compare")
+    if turn and not one_run:
+        raise StrettoError("--turn needs --one-run")
+    if repeats and one_run:
+        raise StrettoError("--one-run makes one run: leave out -n")
     check_writable(output)
 
     def one(accelerate: str, turns: int = 0) -> session.Result:
@@ -149,9 +156,9 @@ def compare(
         return session.execute(chosen)
 
     if one_run:
-        _compare_in_one_run(one("on", turn), output)
+        _compare_in_one_run(one("on", turn or 11), output)
 
-    comparison, last = compare_runs(command, repeats, one)
+    comparison, last = compare_runs(command, repeats or 3, one)
     if last.outcome.exit_code:
         _report(last, None)
         report.say(f"run {len(comparison.runs)} ({comparison.runs[-1].mode}) failed with exit code {last.outcome.exit_code}")

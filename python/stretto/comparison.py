@@ -94,9 +94,9 @@ class TurnsTaken:
     calls: int  # collectives in a turn
     fours: int  # of turns, in the order Stretto, MPI, MPI, Stretto
     seconds: dict[str, float]  # of a turn, "plain" and "accelerated"
-    collective_seconds: dict[str, float]  # of it, in collectives
+    mpi_seconds: dict[str, float]  # of it, in MPI calls
     wall: Ratio
-    collectives: Ratio
+    mpi: Ratio
 
     def as_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}

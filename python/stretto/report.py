@@ -93,8 +93,9 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
 
 def _arrival(one: Arrival) -> str:
     last = one.usual_last
+    compared = "1 collective" if one.calls == 1 else f"{one.calls} collectives"
     return (
-        f"arrival, {len(one.ranks)} ranks, {one.calls} collectives compared: {seconds(one.mean_spread)} from first to last "
+        f"arrival, {len(one.ranks)} ranks, {compared} compared: {seconds(one.mean_spread)} from first to last "
         f"(at most {seconds(one.most_spread)}); rank {last} last in {percent(one.last[last])}, "
         f"the same rank twice running in {percent(one.repeated)}"
     )
@@ -184,9 +185,9 @@ def print_comparison(comparison: Comparison, file: TextIO) -> None:
 
 def print_turns(taken: TurnsTaken, file: TextIO) -> None:
     """What `stretto compare --one-run` ends with: a turn of each side, and their ratios with standard errors."""
-    headers = (f"{4 * taken.fours} turns of {taken.calls} collectives", "time of one", "of it in collectives")
-    rows = [(name, seconds(taken.seconds[name]), seconds(taken.collective_seconds[name])) for name in ("plain", "accelerated")]
-    ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.collectives))
+    headers = (f"{4 * taken.fours} turns of {taken.calls} collectives", "time of one", "of it in MPI calls")
+    rows = [(name, seconds(taken.seconds[name]), seconds(taken.mpi_seconds[name])) for name in ("plain", "accelerated")]
+    ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.mpi))
     table(headers, [*rows, ("accelerated / plain", *ratios)], file)
 
 

@@ -136,6 +136,10 @@ def _explain(context: typer.Context, words: list[str], ranks: int | None, nodes:
     number = ranks or max(cpus, 2) * nodes
     if nodes > number:
         raise StrettoError(f"{number} ranks are on {number} nodes at most, not on {nodes}")
+    if (words[0].lower() == "barrier") != (len(words) == 1):
+        raise StrettoError(
+            "a barrier has no size" if len(words) == 2 else f"{words[0]} of how many bytes? --explain {words[0]} 64K"
+        )
     size = explaining.parse_bytes(words[1]) if len(words) == 2 else 0
     question = Question(words[0], size, number, -(-number // nodes) > cpus, arena, nodes=nodes)
     lines, refused = explaining.explain(Chooser(library or preload.any_library()), question, os.environ, cpus)

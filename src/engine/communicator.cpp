@@ -112,7 +112,7 @@ void Communicator::let_go() {
 void Communicator::leave() {
   if (across_) across_->leave();
   if (board_ == 0) return;
-  team_->arrivals.close();
+  close_arrivals();
   Board& shared = team_->shared();
   if (shared.left.fetch_add(1, std::memory_order_acq_rel) + 1 != uint32_t(team_->size)) return;
   release_stage(shared);

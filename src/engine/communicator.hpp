@@ -126,6 +126,10 @@ class Communicator {
   // maker's.
   void hold() { holds_.fetch_add(1, std::memory_order_relaxed); }
   void let_go();
+  // Arrivals are compared as far as the others have come. For the end.
+  void close_arrivals() {
+    if (team_) team_->arrivals.close();
+  }
   void set_freed() { freed_.store(true, std::memory_order_relaxed); }
   bool freed() const { return freed_.load(std::memory_order_relaxed); }
 

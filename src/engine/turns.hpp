@@ -31,7 +31,7 @@ class Turns {
   uint32_t left_ = 0;
   bool is_of_mpi_ = false;
   uint64_t begun_ = 0;
-  uint64_t begin_ = 0, in_collectives_ = 0;  // at the beginning of this turn
+  uint64_t begin_ = 0, in_mpi_ = 0;  // at the beginning of this turn
 };
 
 }  // namespace stretto::engine

@@ -15,6 +15,7 @@
 #include "shim/context.hpp"
 #include "shim/fault_tolerance.hpp"
 #include "shim/hooks.hpp"
+#include "shim/hooks/entry.hpp"
 #include "shim/mpi.hpp"
 #include "shim/nodes.hpp"
 #include "shim/nonblocking.hpp"
@@ -304,6 +305,7 @@ void detach() {
   if (context().active.load()) {
     finish_operations();
     free_rails();
+    if (engine::Communicator* world = known(comm_world())) world->close_arrivals();  // not every MPI frees it
   }
   context().active.store(false, std::memory_order_release);
 }

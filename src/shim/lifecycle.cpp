@@ -77,7 +77,10 @@ void initialised(uint64_t begin, uint32_t index) {
   gethostname(header->host, sizeof header->host - 1);
   header->init_ns = now_ns();
   trace::calibrate();
-  trace::prepare_coarse({header->start_ticks, header->start_ns, 0});
+  if (settings().turns != 0)
+    trace::time_every_call();
+  else
+    trace::prepare_coarse({header->start_ticks, header->start_ns, 0});
   describe_library(header);
   header->stage = uint32_t(trace::Stage::initialised);
   if (library().flavor != own_flavor()) return describe_mismatch(header);

@@ -66,8 +66,8 @@ static_assert(sizeof(ArrivalCell) == 64);
 
 // Where Stretto and MPI take turns (STRETTO_TURNS): what they took, in units of 1024 ticks.
 struct Turn {
-  uint32_t spent;           // from its first collective to that of the next turn
-  uint32_t in_collectives;  // of the process meanwhile
+  uint32_t spent;   // from its first collective to that of the next turn
+  uint32_t in_mpi;  // of the process meanwhile
 };
 
 inline constexpr uint32_t kept_turns = 512;

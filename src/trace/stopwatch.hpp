@@ -13,8 +13,9 @@ namespace stretto::trace {
 
 struct Stopwatch {
   static constexpr uint32_t sample_every = 64;
-  uint64_t begin = 0;    // when the clock was first read in the present call; 0: not yet
-  bool is_long = false;  // the present call takes long
+  static inline constinit uint32_t unsampled = sample_every - 1;  // bits of `calls` that one which is sampled has not; 0: all are
+  uint64_t begin = 0;                                             // when the clock was first read in the present call; 0: not yet
+  bool is_long = false;                                           // the present call takes long
   uint32_t calls = 0;
   uint64_t typical[kinds] = {};        // what a short call of each kind took when last sampled; 0: none was
   uint64_t typical_alone[kinds] = {};  // the same of those that MPI does on a single rank
@@ -28,6 +29,11 @@ inline void takes_long() {
   if (stopwatch.begin == 0) stopwatch.begin = ticks();
 }
 
+// From here on every call is timed: while the program has one thread.
+inline void time_every_call() {
+  Stopwatch::unsampled = 0;
+}
+
 // Around one call of a kind; calls may nest.
 class Timing {
   static constexpr uint64_t never_ran = 1;  // as what a short call takes
@@ -37,7 +43,7 @@ class Timing {
       : kind_(kind),
         outer_begin_(stopwatch.begin),
         outer_long_(stopwatch.is_long),
-        sampled_(stopwatch.calls++ % Stopwatch::sample_every == 0 ||
+        sampled_((stopwatch.calls++ & Stopwatch::unsampled) == 0 ||
                  (stopwatch.typical[kind] | stopwatch.typical_alone[kind]) == 0) {
     stopwatch.begin = sampled_ ? ticks() : 0;
     stopwatch.is_long = false;

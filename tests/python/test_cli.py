@@ -186,8 +186,18 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     assert found["seconds"]["plain"] == pytest.approx(10.5 * 2**20 * 0.5e-9)
     assert found["wall"]["value"] == pytest.approx(0.5)
     assert found["wall"]["error"] == pytest.approx(1.2533 * 1.4826 * 0.1 / 3**0.5)
-    assert found["collectives"]["value"] == pytest.approx(0.5)
+    assert found["mpi"]["value"] == pytest.approx(0.5)
     assert main([*command, "3"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "said"), [(["--turn", "3"], "--turn needs --one-run"), (["--one-run", "-n", "2"], "leave out -n")]
+)
+def test_options_of_the_other_way_to_compare(
+    options: list[str], said: str, launcher: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *options, "--", str(launcher), "0"]) == 2
+    assert said in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("one_run", [False, True])

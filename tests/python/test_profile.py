@@ -58,7 +58,12 @@ def test_counts_and_bytes_are_exact(tmp_path: Path) -> None:
                 pairs[process.rank, int(one["partner"]), "sent" if one["direction"] == 1 else "put"] += int(one["sent"])
     got = {(row["source"], row["target"], row["how"]): row["bytes"] for row in found.table("partners").to_dicts()}
     assert got == dict(pairs)
-    assert rows(found.table("communicators"))[0]["calls"] == 600
+    (world_sums,) = rows(found.table("communicators"))
+    assert world_sums["calls"] == 600
+    moved = {name: sum(size for (_, one), size in sent.items() if one == name) for name in ("MPI_Send", "MPI_Recv")}
+    received = found.table("functions").filter(pl.col("function") == "MPI_Recv")["received"].sum()
+    others = sum(sent.values()) - moved["MPI_Send"]
+    assert world_sums["bytes"] == others + max(moved["MPI_Send"], received), "a message counts once"
     assert found.table("ranks")["calls"].to_list() == [200, 200, 200] and found.complete
 
 

@@ -67,6 +67,8 @@ def test_rates_count_calls_that_last_longer_than_between_two_looks(tmp_path: Pat
     found = rates.between(first, rates.Look(before.at + 2.0, after.job, ended, inside[1]))
     assert found.ranks["share"].to_list() == pytest.approx([1.5 / 2, 0.0, 0.0, 0.0])
     assert found.functions["share"].max() <= 1.0
+    moments_later = rates.between(first, rates.Look(before.at + 1.4, after.job, ended, inside[1]))
+    assert moments_later.ranks["share"].max() == 1.0, "the sums are read some time after the clock"
 
 
 def test_rates_are_what_happened_between_two_looks(tmp_path: Path) -> None:

@@ -138,6 +138,21 @@ for colour in (world.rank // 2, world.rank % 2):
 """
 
 
+FEW_CALLS = """
+from mpi4py import MPI
+import numpy
+x, y = numpy.ones(10), numpy.ones(10)
+for _ in range(300):
+    MPI.COMM_WORLD.Allreduce(x, y)
+"""
+
+
+def test_arrivals_of_a_short_job_are_compared_at_its_end(mpi: str, tmp_path: Path) -> None:
+    done, summary = run(tmp_path, command(mpi, 2, FEW_CALLS))
+    assert done.returncode == 0, done.stderr
+    assert [one["ranks"] for one in summary["arrivals"]] == [[0, 1]]
+
+
 def test_communicators_that_follow_one_another_have_arrivals_of_their_own(mpi: str, tmp_path: Path) -> None:
     done, summary = run(tmp_path, command(mpi, 4, ROWS_THEN_COLUMNS))
     assert done.returncode == 0, done.stderr

@@ -276,6 +276,21 @@ def test_calls_that_never_returned(tmp_path: Path) -> None:
     assert shares is not None and "All calls together take 80 %" in shares.text and not shares.advice
 
 
+@pytest.mark.parametrize("another_finished", [False, True])
+def test_a_rank_in_its_own_code_lived_as_long_as_the_job_that_was_ended(tmp_path: Path, another_finished: bool) -> None:
+    """Not one that the others outlived: of it no more is known than what it recorded."""
+    processes = world(2)
+    for process in processes:
+        process.call("MPI_Barrier", 1.0, 2.0)
+        process.stage = 1
+    processes[0].inside = {0: (writer.FUNCTIONS.index("MPI_Recv"), 10.0)}
+    if another_finished:
+        processes[0].stage, processes[0].inside = 2, {}
+    times = {"started": "2027-01-15T08:00:00+00:00", "wall_seconds": 50.1, "exit_code": 137}
+    found = profile(tmp_path, processes, **times)
+    assert found.table("ranks")["run_time"].to_list() == pytest.approx([10.0] * 2 if another_finished else [50.0] * 2)
+
+
 @pytest.mark.parametrize("times", [{"started": "2026-01-15T08:00:00+00:00"}, {"started": "x"}, {"wall_seconds": 1e300}])
 def test_the_end_of_a_killed_job_is_believed_where_it_can_be(tmp_path: Path, times: dict[str, Any]) -> None:
     (process,) = world(1)

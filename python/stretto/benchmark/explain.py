@@ -39,7 +39,8 @@ def explain(chooser: Chooser, question: Question, environment: Mapping[str, str]
     lines += _by_library(chooser, question, None, "the built-in rules", "any other MPI" if files else "any MPI")
     untuned = not setting and not any(line.lstrip().startswith("measured ") for line in lines)
     if untuned and not chooser.explain(None, question).why:
-        lines.append(f"  nothing was measured for this on this machine: stretto tune -- mpirun -n {question.ranks} would")
+        where = f" on {question.nodes} nodes" if question.nodes > 1 else ""
+        lines.append(f"  nothing was measured for this on this machine: stretto tune -- mpirun -n {question.ranks}{where} would")
     return lines, False
 
 

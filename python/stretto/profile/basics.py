@@ -120,8 +120,12 @@ def _partners(process: Process, there: set[int], problems: list[str]) -> pl.Data
 
 
 def communicators(job: Job, cells: pl.DataFrame) -> pl.DataFrame:
+    """Bytes of messages count once: where they were sent, or where more was received, as of ranks without a trace."""
+    messages = pl.col("function").cast(pl.String).str.contains("(?i)send|recv")
+    of_messages = [pl.col(one).filter(messages).sum() for one in ("sent", "received")]
+    of_collectives = pl.max_horizontal("sent", "received").filter(~messages).sum()
     sums = cells.group_by("library", "identity").agg(
-        pl.col("calls").sum(), pl.max_horizontal("sent", "received").sum().alias("bytes"), pl.col("time").sum()
+        pl.col("calls").sum(), (of_collectives + pl.max_horizontal(of_messages)).alias("bytes"), pl.col("time").sum()
     )
     found = {(library, identity): rest for library, identity, *rest in sums.iter_rows()}
     labels = {key: group.label for key, group in job.groups.items()}

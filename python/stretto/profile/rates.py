@@ -78,4 +78,4 @@ def _ranks(before: Look, after: Look, passed: pl.DataFrame, seconds: float) -> p
     inside = after.inside.join(before.inside, on="rank", how="full", coalesce=True, suffix="_before")
     time = sum((pl.col(name).fill_null(0.0) for name in ("time", "inside")), -pl.col("inside_before").fill_null(0.0))
     both = ended.join(inside, on="rank", how="full", coalesce=True)
-    return both.select("rank", pl.col("calls").fill_null(0.0), (time / seconds).clip(0.0).alias("share")).sort("rank")
+    return both.select("rank", pl.col("calls").fill_null(0.0), (time / seconds).clip(0.0, 1.0).alias("share")).sort("rank")

@@ -34,7 +34,9 @@ def print_comparison(found: Comparison, file: TextIO) -> None:
 def _shown(value: float | None, unit: str) -> str:
     if value is None:
         return NONE
-    return duration(value) if unit == "s" else count(value)
+    if unit == "s":
+        return duration(value)
+    return f"{value:.2g}" if 0 < value < 1 else count(value)  # of a rank, on an average
 
 
 def _figure(one: Figure) -> tuple[str, str, str, str]:

@@ -228,7 +228,8 @@ def late_rows(profile: Profile, most: int = 8) -> list[Row]:
 
 
 def often_late(profile: Profile) -> list[Row]:
-    """Of late_rows() those waited for since some time, or half again as long as if all were waited for alike; at least one."""
+    """Of late_rows() those waited for since some time, or half again as long as if all were waited for alike; at least the first,
+    if it comes behind the others."""
     keys = ("library", "communicator", "function")
     late = profile.table("late").group_by(*keys).agg(pl.col("caused").sum(), pl.len())
     mean = {row[:3]: (row[3] or 0.0) / row[4] for row in late.iter_rows()}
@@ -238,7 +239,7 @@ def often_late(profile: Profile) -> list[Row]:
         return row["since"] is not None or much
 
     rows = late_rows(profile, 1000)
-    return [row for row in rows if stands_out(row)] or rows[:1]
+    return [row for row in rows if stands_out(row)] or [row for row in rows[:1] if (row["behind"] or 0.0) > 0]
 
 
 def raster_communicators(profile: Profile) -> list[str]:

@@ -96,14 +96,14 @@ TEST(Recorder, KeepsTheTurnsOfOneUntilAnotherHasHadMore) {
   for (uint64_t i = 0; i < kept_turns; ++i) EXPECT_EQ(record.word_at(record.turns() + 16 + 8 * i), (208 + i) | (8 + i) << 32);
 }
 
-TEST(Recorder, AddsUpTheTimeInCollectivesOfAllThreads) {
+TEST(Recorder, AddsUpTheTimeInCallsOfAllThreads) {
   ASSERT_EQ(0, in_child([&] {
-              if (collective_ticks() != 0) return 1;  // no record yet
+              if (mpi_ticks() != 0) return 1;  // no record yet
               if (!open_record(nullptr, tables).ok()) return 2;
-              count_accelerated(3, 1, 40, 4096);
+              count_accelerated_call(1, 3, 1, 40, 4096);
               std::thread([] { count_declined_call(2, 0, 1, 60, 8); }).join();
               count_call(0, 1000, 0);
-              return collective_ticks() == 100 ? 0 : 3;
+              return mpi_ticks() == 1100 ? 0 : 3;
             }));
 }
 

@@ -59,6 +59,18 @@ TEST(Stopwatch, OneInterruptedSampleCountsLittle) {
   });
 }
 
+TEST(Stopwatch, EveryCallIsTimedWhereItIsAskedFor) {
+  time_every_call();
+  in_fresh_thread([] {
+    for (int i = 0; i < 100; ++i) {
+      Timing timing(0);
+      busy(100'000);
+      EXPECT_GE(timing.stop(), 100'000u);
+    }
+  });
+  Stopwatch::unsampled = Stopwatch::sample_every - 1;
+}
+
 TEST(Stopwatch, KindsAreTimedApart) {
   in_fresh_thread([] {
     short_call(0);
