@@ -121,6 +121,13 @@ def _verdict(summary: Summary, accelerate: str) -> str:
         return "observed only (--accelerate off)"
     working = sum(rank.accelerating for rank in summary.ranks)
     if working == len(summary.ranks):
+        calls = sum(one.calls for one in summary.collectives.values())
+        if calls and not any(one.accelerated_calls for one in summary.collectives.values()):
+            return (
+                f"ready, but none of {calls} collectives was accelerated"
+                if calls > 1
+                else "ready, but its collective was not accelerated"
+            )
         return "accelerated"
     reasons = dict.fromkeys(rank.verdict or "no reason given" for rank in summary.ranks if not rank.accelerating)
     who = "not accelerated" if not working else f"{working} of {len(summary.ranks)} ranks accelerated"
@@ -139,13 +146,24 @@ def _other_functions(summary: Summary) -> str:
     return ", ".join(parts) + (f", {len(rest) - _OTHER_FUNCTIONS} more" if len(rest) > _OTHER_FUNCTIONS else "")
 
 
+def _unfinished(summary: Summary) -> list[str]:
+    """Ranks that did not come to MPI_Finalize; and those that did where few have, as after an exception that Python ends with."""
+    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
+    few = [rank.rank for rank in summary.ranks if rank.finished]
+    if 0 < len(few) < len(lines):
+        who = f"rank {few[0]}" if len(few) == 1 else f"ranks {', '.join(map(str, few))}"
+        lines.append(f"{who} came to MPI_Finalize while the others were at work: look there first")
+    return lines
+
+
 def warnings(summary: Summary, exit_code: int | None) -> list[str]:
     """What the user should know of records that are missing or incomplete, one line each. `exit_code` None: the job runs."""
     ended = exit_code is not None
-    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if ended and not rank.finished]
+    lines = _unfinished(summary) if ended else []
     if summary.processes and not summary.calls:
-        cause = "; ".join(summary.refusals) or "the program may not use MPI, or be linked with it statically"
-        lines.append(f"no MPI call was seen, though Stretto was in {summary.processes} processes: {cause}")
+        one = "1 process" if summary.processes == 1 else f"{summary.processes} processes"
+        failed = "they may have failed in MPI_Init; else the program does not use MPI, or is linked with it statically"
+        lines.append(f"no MPI call was seen, though Stretto was in {one}: {'; '.join(summary.refusals) or failed}")
     elif ended and not summary.calls:
         cause = (
             "the program may not have started, or not use MPI"

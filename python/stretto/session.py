@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from stretto import analysis, elf, job, meeting, preload, programs
 from stretto.errors import StrettoError
 from stretto.launchers import Launcher, Style, identify
 from stretto.rewrite import PRELOAD, merge, rewrite
+
+_LOOKS, _BETWEEN_LOOKS = 5, 0.002  # at the number of processes that want a CPU; seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,23 @@ def wants_arena(asked: bool | None) -> bool:
 
 
 def _parts_ranks(launcher: Launcher) -> bool:
-    """Whether it may start each rank in a session of its own, where one that waits takes time from one that works."""
-    return launcher.style is Style.HYDRA and os.environ.get("STRETTO_SESSIONS") != "own"
+    """Whether it may start each rank in a session of its own, where one that waits takes time from one that works; and whether
+    that is to be prevented. Beside others that compute, one session for all ranks has the share of a single process."""
+    sessions = os.environ.get("STRETTO_SESSIONS", "auto")
+    return launcher.style is Style.HYDRA and (sessions == "shared" or (sessions == "auto" and not others_compute()))
+
+
+def others_compute() -> bool:
+    """Whether processes besides this one want CPUs, in all of a few looks."""
+    for _ in range(_LOOKS):
+        try:
+            running = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0])
+        except (OSError, ValueError, IndexError):
+            return False
+        if running <= 1:
+            return False
+        time.sleep(_BETWEEN_LOOKS)
+    return True
 
 
 def _choose_abi(launcher: Launcher, program: Path | None) -> tuple[str, str]:

@@ -54,9 +54,9 @@ constexpr SettingRow rows[] = {
      "always, in jobs over several nodes with MPI_THREAD_MULTIPLE and for their collectives too"},
     {"STRETTO_TURNS", "count", "0",
      "take turns with MPI, so many collectives of a communicator each (set by stretto compare --one-run); 0: take over all"},
-    {"STRETTO_SESSIONS", "auto|own", "auto",
-     "under MPICH's Hydra (read by stretto run): auto: ranks on mpiexec's node that share CPUs have one session; own: "
-     "one each"},
+    {"STRETTO_SESSIONS", "auto|shared|own", "auto",
+     "under MPICH's Hydra (read by stretto run): shared: ranks on mpiexec's node that share CPUs have one session; own: "
+     "one each; auto: shared where nothing else computes when the job is started"},
     {"STRETTO_NODES_AFTER", "count", "64",
      "collectives on a communicator over nodes that are left to MPI before Stretto prepares it; for large ones it does so at "
      "once"},

@@ -16,7 +16,8 @@ enum class Code : uint8_t {
   revoked,    // the program has taken the communicator away from all its ranks (MPIX_Comm_revoke)
 };
 
-// `what` points to a string literal (or storage as long-lived); `detail` is an errno value or 0.
+// `what` points to a string literal (or storage as long-lived); `detail` is an errno value, a rank (peer_lost, truncated,
+// disagreed), the line of a file, or 0.
 struct [[nodiscard]] Status {
   Code code = Code::ok;
   int detail = 0;

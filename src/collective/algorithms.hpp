@@ -1,8 +1,9 @@
 // Every algorithm, each in the file collective/<kind>/<name>.cpp, and the table that lists them. Those that consist of a pattern
-// and its parameter alone (shipments and their routes, prefixes) have no file: the row says it all.
+// and its parameter alone (shipments and their routes, prefixes, choices by trial) have no file: the row says it all.
 //
 // An algorithm runs one Request on one Team. All ranks run the same one. It leaves when nobody can touch this rank's buffers any
-// more. Once it has begun, only peer_lost, truncated and disagreed may be returned.
+// more. Once it has begun, only peer_lost, truncated and disagreed may be returned (and
+// invalid for a transport that the row must not be given).
 #pragma once
 #include "collective/patterns/by_trial.hpp"
 #include "collective/patterns/prefix_reduce.hpp"
@@ -73,37 +74,42 @@ Status over(Team& team, const Request& request) {
 // Whether an algorithm reads peers' memory, where it can; what it cannot it stages.
 enum class Direct : uint8_t { never, by_trial, always };
 
-// One row per algorithm. The last row of a kind that stages and is never (always) direct carries its large messages under
-// STRETTO_TRANSPORT=shm (cma). What it needs, and nothing about when it is best (that is select/rules).
+// In which order contributions are combined: that of the tree over all ranks; where another is allowed (Team::any_order), that of
+// trees in the domains and over them; or as they come. (Where nothing is combined: whether it goes by domains.)
+enum class Order : uint8_t { by_rank, by_domain, by_arrival };
+
+// One row per algorithm. The last row of a kind that stages, can do any size and is never (always) direct carries its large
+// messages under STRETTO_TRANSPORT=shm (cma). What it needs, and nothing about when it is best (that is select/rules).
 struct Algorithm {
   const char* name;
   Kind kind;
   size_t max_bytes;  // largest vector it can do
-  bool needs_stage;  // works through staging cells
-  Direct direct;
+  bool needs_stage;  // uses team.staged or team.presence, which are null otherwise
+  Direct direct;     // whether it uses team.direct, which may be null all the same
   Way run;
+  Order order = Order::by_rank;
 };
 
 inline constexpr size_t any_size = SIZE_MAX;
 
 inline constexpr Algorithm algorithms[] = {
     {"flat", Kind::barrier, any_size, false, Direct::never, barrier_flat},
-    {"levels", Kind::barrier, any_size, false, Direct::never, barrier_levels},
+    {"levels", Kind::barrier, any_size, false, Direct::never, barrier_levels, Order::by_domain},
     {"ticket", Kind::barrier, any_size, true, Direct::never, barrier_ticket},
-    {"tickets", Kind::barrier, any_size, true, Direct::never, barrier_tickets},
+    {"tickets", Kind::barrier, any_size, true, Direct::never, barrier_tickets, Order::by_domain},
     {"flat", Kind::bcast, slot_payload, false, Direct::never, bcast_flat},
-    {"levels", Kind::bcast, slot_payload, false, Direct::never, bcast_levels},
-    {"domains", Kind::bcast, any_size, true, Direct::never, bcast_domains},
+    {"levels", Kind::bcast, slot_payload, false, Direct::never, bcast_levels, Order::by_domain},
+    {"domains", Kind::bcast, any_size, true, Direct::never, bcast_domains, Order::by_domain},
     {"tree", Kind::bcast, any_size, true, Direct::always, bcast_tree},
     {"adaptive", Kind::bcast, any_size, true, Direct::by_trial, staged_or_direct<bcast_staged, bcast_direct>},
     {"staged", Kind::bcast, any_size, true, Direct::never, bcast_staged},
     {"handover", Kind::bcast, any_size, true, Direct::by_trial, bcast_handover},
     {"direct", Kind::bcast, any_size, true, Direct::always, bcast_direct},
     {"flat", Kind::reduce, slot_payload, false, Direct::never, reduce_flat},
-    {"levels", Kind::reduce, slot_payload, false, Direct::never, reduce_levels},
-    {"domains", Kind::reduce, any_size, true, Direct::never, reduce_domains},
-    {"paper_small", Kind::reduce, any_size, true, Direct::never, reduce_paper_small},
-    {"paper_large", Kind::reduce, any_size, true, Direct::always, reduce_paper_large},
+    {"levels", Kind::reduce, slot_payload, false, Direct::never, reduce_levels, Order::by_domain},
+    {"domains", Kind::reduce, any_size, true, Direct::never, reduce_domains, Order::by_domain},
+    {"paper_small", Kind::reduce, any_size, true, Direct::never, reduce_paper_small, Order::by_arrival},
+    {"paper_large", Kind::reduce, any_size, true, Direct::always, reduce_paper_large, Order::by_arrival},
     {"presence", Kind::reduce, any_size, true, Direct::never, reduce_presence},
     {"presence_direct", Kind::reduce, any_size, true, Direct::always, reduce_presence_direct},
     {"adaptive_direct", Kind::reduce, any_size, true, Direct::always, one_of<reduce_presence_direct, reduce_direct>},
@@ -113,15 +119,15 @@ inline constexpr Algorithm algorithms[] = {
     {"slices", Kind::reduce, any_size, true, Direct::never, reduce_slices},
     {"direct", Kind::reduce, any_size, true, Direct::always, reduce_direct},
     {"flat", Kind::allreduce, slot_payload, false, Direct::never, allreduce_flat},
-    {"levels", Kind::allreduce, slot_payload, false, Direct::never, allreduce_levels},
-    {"domains", Kind::allreduce, any_size, true, Direct::never, allreduce_domains},
-    {"paper_small", Kind::allreduce, any_size, true, Direct::never, allreduce_paper_small},
-    {"paper_large", Kind::allreduce, any_size, true, Direct::always, allreduce_paper_large},
+    {"levels", Kind::allreduce, slot_payload, false, Direct::never, allreduce_levels, Order::by_domain},
+    {"domains", Kind::allreduce, any_size, true, Direct::never, allreduce_domains, Order::by_domain},
+    {"paper_small", Kind::allreduce, any_size, true, Direct::never, allreduce_paper_small, Order::by_arrival},
+    {"paper_large", Kind::allreduce, any_size, true, Direct::always, allreduce_paper_large, Order::by_arrival},
     {"presence", Kind::allreduce, any_size, true, Direct::never, allreduce_presence},
     {"presence_direct", Kind::allreduce, any_size, true, Direct::always, allreduce_presence_direct},
     {"adaptive_direct", Kind::allreduce, any_size, true, Direct::always, one_of<allreduce_presence_direct, allreduce_direct>},
     {"ticket", Kind::allreduce, slot_payload, true, Direct::never, allreduce_ticket},
-    {"tickets", Kind::allreduce, slot_payload, true, Direct::never, allreduce_tickets},
+    {"tickets", Kind::allreduce, slot_payload, true, Direct::never, allreduce_tickets, Order::by_domain},
     {"gather", Kind::allreduce, any_size, true, Direct::never, allreduce_gather},
     {"pair", Kind::allreduce, any_size, true, Direct::never, allreduce_pair},
     {"adaptive", Kind::allreduce, any_size, true, Direct::by_trial, allreduce_adaptive},

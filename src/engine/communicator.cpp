@@ -320,7 +320,7 @@ Outcome Communicator::prepare_started(Operation& operation, const Request& reque
   const bool has_stage = known_stage_ == ready || (known_stage_ == unknown && collective::fits_in_slots(request));
   if (!has_stage) {
     stage_wanted_ = known_stage_ == unknown;
-    return {-1, Reason::no_staging_memory, {}};
+    return {-1, stage_wanted_ ? Reason::not_prepared : Reason::no_staging_memory, {}};
   }
   return {selection.algorithm, Reason::none, {}};
 }

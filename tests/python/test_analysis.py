@@ -143,7 +143,7 @@ def test_no_mpi_call() -> None:
     assert "no MPI call was seen (exit code 3)" in report.warnings(analysis.Summary(), 3)[0]
     shell = example(rank=-1, size=0, stage=0, blocks=[Block()], verdict=b"other MPI")
     (line,) = report.warnings(analysis.summarise(records(shell)), 0)
-    assert "in 1 processes: other MPI" in line
+    assert "in 1 process: other MPI" in line
     counted = [Block(functions={0: (1, 400, 0)})]
     sessions = example(rank=-1, size=0, stage=0, blocks=counted, functions=("MPI_Session_init",), verdict=b"")
     (line,) = report.warnings(analysis.summarise(records(sessions)), 0)
@@ -191,3 +191,21 @@ def test_printed_summary() -> None:
 @pytest.mark.parametrize(("share", "text"), [(0, "0 %"), (0.001, "<1 %"), (0.5, "50 %"), (0.9999, "99.9 %"), (1, "100 %")])
 def test_percent_keeps_all_and_none_for_themselves(share: float, text: str) -> None:
     assert report.percent(share) == text
+
+
+def test_few_ranks_that_finished_are_named() -> None:
+    """As after an exception in one rank, which Python ends with MPI_Finalize: the others wait for it."""
+    stuck = [example(rank, 3, stage=1, finalize_ns=0) for rank in (0, 2)]
+    *_, last = report.warnings(analysis.summarise(records(example(1, 3), *stuck)), 1)
+    assert last == "rank 1 came to MPI_Finalize while the others were at work: look there first"
+    survivors = [example(rank, 3) for rank in (0, 2)]
+    assert len(report.warnings(analysis.summarise(records(example(1, 3, stage=1, finalize_ns=0), *survivors)), 1)) == 1
+
+
+def test_nothing_accelerated_is_not_called_accelerated() -> None:
+    summary = analysis.summarise(records(example(0, 2), example(1, 2)))
+    for one in summary.collectives.values():
+        one.accelerated_calls = 0
+    report.print_summary(summary, 1.5, 0, "on", out := io.StringIO())
+    calls = sum(one.calls for one in summary.collectives.values())
+    assert f"ready, but none of {calls} collectives was accelerated" in out.getvalue()

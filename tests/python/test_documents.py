@@ -15,7 +15,8 @@ EXPLAINED = (ROOT / "docs/summary.md").read_text()
 def test_every_algorithm_is_explained(table: str) -> None:
     names = set(re.findall(r'^    \{"(\w+)", Kind::', (ROOT / table).read_text(), re.MULTILINE))
     assert {"flat", "leader"} & names
-    assert not names - set(re.findall(r"`(\w+)`", EXPLAINED))
+    missing = names - set(re.findall(r"`(\w+)`", EXPLAINED))
+    assert not missing, f"docs/summary.md does not explain {missing}"
 
 
 def test_every_reason_is_explained() -> None:
@@ -23,4 +24,5 @@ def test_every_reason_is_explained() -> None:
     told = [line.split("|")[1].strip() for line in EXPLAINED.splitlines() if line.startswith("| ")]
     explained = {name for cell in told for name in cell.split(", ")}
     assert names[0] == "none" and "MPI preferred" in names
-    assert not set(names[1:]) - explained
+    missing = set(names[1:]) - explained
+    assert not missing, f"docs/summary.md does not explain {missing}"

@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 
 from stretto.cli import main
+from stretto.session import others_compute
+
+
+@pytest.fixture(autouse=True)
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stretto.session.others_compute", lambda: False)
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ def test_a_path_that_a_preload_cannot_hold(
     assert "libstretto_launcher" not in dry_run(hydra, library, capsys)
 
 
-@pytest.mark.parametrize("why", ["accelerate", "variable", "setting", "other launcher", "missing"])
+@pytest.mark.parametrize("why", ["accelerate", "variable", "setting", "busy", "other launcher", "missing"])
 def test_nobody_else_gets_it(
     hydra: Path,
     launcher: Path,
@@ -57,6 +63,8 @@ def test_nobody_else_gets_it(
         monkeypatch.setenv("STRETTO_ACCELERATE", "off")
     if why == "setting":
         monkeypatch.setenv("STRETTO_SESSIONS", "own")
+    if why == "busy":
+        monkeypatch.setattr("stretto.session.others_compute", lambda: True)
     if why == "missing":
         beside.unlink()
         monkeypatch.setattr("stretto.preload.folder", lambda: beside.parent)
@@ -64,3 +72,20 @@ def test_nobody_else_gets_it(
         hydra.unlink()  # whose neighbour it would be taken for
     line = dry_run(launcher if why == "other launcher" else hydra, library, capsys, *options)
     assert "libstretto_launcher" not in line
+
+
+def test_a_busy_machine_is_as_good_as_an_idle_one_where_it_is_asked_for(
+    hydra: Path, library: Path, beside: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stretto.session.others_compute", lambda: True)
+    monkeypatch.setenv("STRETTO_SESSIONS", "shared")
+    assert str(beside) in dry_run(hydra, library, capsys)
+
+
+@pytest.mark.parametrize(("running", "busy"), [([1], False), ([3], True), ([3, 2, 1], False), ([None], False)])
+def test_others_compute_that_want_a_cpu_in_every_look(
+    running: list[int | None], busy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = [*running, *[running[-1]] * 10]
+    monkeypatch.setattr(Path, "read_text", lambda _: f"0.10 0.20 0.30 {looks.pop(0)}/400 1234\n")
+    assert others_compute() == busy

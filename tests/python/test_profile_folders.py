@@ -40,7 +40,7 @@ def test_states_of_ranks_that_did_not_end(tmp_path: Path) -> None:
     found = profile(tmp_path, processes)
     assert found.table("ranks")["state"].to_list() == [
         "finished",
-        "no MPI_Finalize",
+        "no MPI_Finalize: ended outside MPI",
         "no MPI_Finalize: ended in MPI_Recv",
         "aborted",
     ]

@@ -63,7 +63,7 @@ def _state(process: Process, aborted: bool) -> str:
         return "finished"
     where = "no MPI_Finalize" if header.stage == STAGES.index("initialised") else "no MPI_Init"
     if not len(inside):
-        return f"running, in no call of {process.library}" if process.now else where
+        return f"running, in no call of {process.library}" if process.now else f"{where}: ended outside {process.library}"
     oldest = inside[int(inside["begin_ticks"].argmin())]
     function = process.trace.functions[int(oldest["function"])]
     since = ((process.now or process.until) - int(oldest["begin_ticks"])) * process.line.tick

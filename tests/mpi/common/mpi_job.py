@@ -232,5 +232,7 @@ class Tally:
         return self.check(name, not problem, problem)
 
     def finish(self) -> int:
+        if not self.passed + self.failed:
+            print("no case has this in its name")
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return 1 if self.failed or not self.passed else 0

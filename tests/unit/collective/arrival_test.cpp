@@ -179,15 +179,15 @@ void run_calls(TeamOfThreads& threads, std::vector<Call>& calls) {
   });
 }
 
-// The rows whose names have `part` in them. Those that combine in the order of arrival whatever the team allows are named
-// "paper".
+// The rows whose names have `part` in them; those that combine in the order of arrival where it begins with "paper" alone.
 std::vector<const Algorithm*> rows_of(const std::string& part) {
   std::vector<const Algorithm*> rows;
   const auto has = [](const Algorithm& row, const std::string& word) {
     return std::string(row.name).find(word) != std::string::npos;
   };
   for (const Algorithm& row : algorithms)
-    if (row.kind <= Kind::allreduce && has(row, part) && has(row, "paper") == (part.rfind("paper", 0) == 0)) rows.push_back(&row);
+    if (row.kind <= Kind::allreduce && has(row, part) && (row.order == Order::by_arrival) == (part.rfind("paper", 0) == 0))
+      rows.push_back(&row);
   return rows;
 }
 

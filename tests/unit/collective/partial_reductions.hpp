@@ -50,11 +50,15 @@ class PartialReductions {
   PartialReductions(const char* row, Kind kind, size_t max_bytes) : row_(row), kind_(kind), max_bytes_(max_bytes) {}
 
   PartialCase random_case(int ranks) {
-    static const std::pair<kernels::Op, kernels::Type> choices[] = {
-        {kernels::Op::sum, kernels::Type::f32},  {kernels::Op::prod, kernels::Type::f64},
-        {kernels::Op::max, kernels::Type::i8},   {kernels::Op::bxor, kernels::Type::u16},
-        {kernels::Op::land, kernels::Type::i32}, {kernels::Op::minloc, kernels::Type::f64_i32},
-        {kernels::Op::sum, kernels::Type::c64},  {kernels::Op::min, kernels::Type::i64}};
+    static const std::pair<kernels::Op, kernels::Type> choices[] = {{kernels::Op::sum, kernels::Type::f32},
+                                                                    {kernels::Op::prod, kernels::Type::f64},
+                                                                    {kernels::Op::max, kernels::Type::i8},
+                                                                    {kernels::Op::bxor, kernels::Type::u16},
+                                                                    {kernels::Op::land, kernels::Type::i32},
+                                                                    {kernels::Op::minloc, kernels::Type::f64_i32},
+                                                                    {kernels::Op::sum, kernels::Type::c64},
+                                                                    {kernels::Op::min, kernels::Type::i64},
+                                                                    signed_zeros};
     auto [op, type] = choices[random_() % std::size(choices)];
     return with_counts({op, type, kernels::size_of(type), {}}, ranks);
   }
@@ -109,7 +113,7 @@ class PartialReductions {
     std::vector<PartialBuffers> buffers;
     for (int r = 0; r < ranks; ++r) {
       inputs.push_back(c.op == kernels::Op::user ? random_elements(kernels::Type::i32_i32, c.total(), random_)
-                                                 : random_elements(c.type, c.total(), random_));
+                                                 : random_inputs(c.op, c.type, c.total(), random_));
       buffers.emplace_back(c, inputs.back(), some_in_place && random_() % 2);
     }
     run([&](int rank) { return request_of(c, buffers[size_t(rank)]); });

@@ -96,12 +96,13 @@ TEST_P(EveryPartialReduction, LeavesWhatIsNotMapped) {
 TEST_P(EveryPartialReduction, HoldsBackWhoeverRunsAhead) {
   constexpr int ranks = 3, calls = 40;
   TeamOfThreads threads(ranks);
+  threads.make_read_late(1);
   std::vector<PartialCase> cases;
   std::vector<std::vector<Bytes>> inputs(calls);
   for (int i = 0; i < calls; ++i) {
     cases.push_back(random_case(ranks));
     for (int r = 0; r < ranks; ++r)
-      inputs[size_t(i)].push_back(random_elements(cases.back().type, cases.back().total(), calls_.random()));
+      inputs[size_t(i)].push_back(random_inputs(cases.back().op, cases.back().type, cases.back().total(), calls_.random()));
   }
   threads.run([&](Team& team) {
     for (size_t i = 0; i < calls; ++i) {

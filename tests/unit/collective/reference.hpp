@@ -66,6 +66,20 @@ inline Bytes random_elements(kernels::Type type, size_t count, std::mt19937& ran
   return bytes;
 }
 
+// Of equal operands the left one is kept, which shows in zeros of both signs.
+inline constexpr std::pair<kernels::Op, kernels::Type> signed_zeros{kernels::Op::max, kernels::Type::f64};
+
+inline Bytes random_inputs(kernels::Op op, kernels::Type type, size_t count, std::mt19937& random) {
+  if (std::pair(op, type) != signed_zeros) return random_elements(type, count, random);
+  Bytes bytes(count * sizeof(double));
+  Fast fast(random);
+  for (size_t i = 0; i < bytes.size(); i += sizeof(double)) {
+    const double zero = fast() >> 63 ? -0.0 : 0.0;
+    std::memcpy(&bytes[i], &zero, sizeof zero);
+  }
+  return bytes;
+}
+
 // out = inputs combined in rank order, by the kernels' documented association.
 inline Bytes reference(kernels::Op op, kernels::Type type, const std::vector<Bytes>& inputs, size_t count) {
   std::vector<const void*> pointers;

@@ -152,6 +152,7 @@ TEST_P(EveryShipment, HoldsBackWhoeverRunsAhead) {
 void EveryShipment::hold_back(int ranks) {
   constexpr int calls = in_time(40);
   TeamOfThreads threads(ranks);
+  threads.make_read_late(0);
   std::vector<Plan> plans;
   for (int i = 0; i < calls; ++i) plans.push_back(random_plan(ranks));
   threads.run([&](Team& team) {

@@ -48,9 +48,7 @@ TeamOptions options_for(const Algorithm& row, int ranks, Ended& ended) {
   TeamOptions options;
   options.hooks.alive = Ended::alive;
   options.hooks.context = &ended;
-  const auto is = [&](const char* name) { return std::strcmp(row.name, name) == 0; };
-  const bool by_domain = is("levels") || is("domains") || is("tickets");
-  for (int r = 0; by_domain && r < ranks; ++r) options.domains.push_back(2 * r / ranks);
+  for (int r = 0; row.order == Order::by_domain && r < ranks; ++r) options.domains.push_back(2 * r / ranks);
   return options;
 }
 

@@ -18,6 +18,7 @@
 #include "transport/fault/fault.hpp"
 #include "transport/local/local.hpp"
 #include "transport/shm/shm.hpp"
+#include "wrapped_transport.hpp"
 
 namespace stretto::collective {
 
@@ -42,6 +43,7 @@ struct TeamOptions {
   uint32_t ring_cells = 4;
   WaitPolicy policy = WaitPolicy::oversubscribed();
   WaitHooks hooks;
+  bool staged = true;  // whether there are cells, and boards of presence
   bool direct = true;
   std::function<bool(int rank)> direct_for;           // if given: only for these ranks
   std::function<transport::Faults(int rank)> faults;  // of the direct transport
@@ -73,8 +75,8 @@ class TeamOfThreads {
     for (int r = 0; r < size; ++r) {
       teams_.push_back(std::make_unique<Team>(r, size, board_, Waiter(options.policy, options.hooks)));
       Team& team = *teams_.back();
-      team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
-      team.presence = presence_;
+      if (options.staged) team.staged = transport::make_shm({stage_, options.cell_bytes * cells, options.cell_bytes, cells}, r);
+      if (options.staged) team.presence = presence_;
       if (options.direct && (!options.direct_for || options.direct_for(r))) team.direct = transport::make_local();
       if (team.direct && options.faults) team.direct = transport::make_fault(std::move(team.direct), options.faults(r));
       if (!options.domains.empty()) team.domains.describe(options.domains.data(), size);
@@ -94,6 +96,8 @@ class TeamOfThreads {
 
   int size() const { return size_; }
   Team& team(int r) { return *teams_[size_t(r)]; }
+
+  void make_read_late(int r) { team(r).staged = std::make_unique<ReadingLate>(std::move(team(r).staged)); }
 
   // As after more parts of the ring than have half of all numbers.
   void pass_many_rounds() {

@@ -1,6 +1,8 @@
-// Direct transports that pass everything on to another, but for what a test changes; and one that counts.
+// Transports that pass everything on to another, but for what a test changes; one that counts, and one that reads late.
 #pragma once
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "transport/transport.hpp"
@@ -52,6 +54,17 @@ class Counting final : public Wrapped {
 
  private:
   Bytes* bytes_;
+};
+
+// What is read from a cell is read some time after it was asked for: whoever has said before that it was read is found out.
+class ReadingLate final : public Wrapped {
+ public:
+  using Wrapped::Wrapped;
+  Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
+             const void** data) override {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    return Wrapped::get(peer, window, cell, at, n, scratch, data);
+  }
 };
 
 }  // namespace stretto::collective
