@@ -146,11 +146,12 @@ def _other_functions(summary: Summary) -> str:
     return ", ".join(parts) + (f", {len(rest) - _OTHER_FUNCTIONS} more" if len(rest) > _OTHER_FUNCTIONS else "")
 
 
-def _unfinished(summary: Summary) -> list[str]:
+def _unfinished(summary: Summary, ended: bool) -> list[str]:
     """Ranks that did not come to MPI_Finalize; and those that did where few have, as after an exception that Python ends with."""
-    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in summary.ranks if not rank.finished]
+    behind = [rank for rank in summary.ranks if not rank.finished]
+    lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in behind] if ended else []
     few = [rank.rank for rank in summary.ranks if rank.finished]
-    if 0 < len(few) < len(lines):
+    if 0 < len(few) < len(behind):
         who = f"rank {few[0]}" if len(few) == 1 else f"ranks {', '.join(map(str, few))}"
         lines.append(f"{who} came to MPI_Finalize while the others were at work: look there first")
     return lines
@@ -159,7 +160,7 @@ def _unfinished(summary: Summary) -> list[str]:
 def warnings(summary: Summary, exit_code: int | None) -> list[str]:
     """What the user should know of records that are missing or incomplete, one line each. `exit_code` None: the job runs."""
     ended = exit_code is not None
-    lines = _unfinished(summary) if ended else []
+    lines = _unfinished(summary, ended)
     if summary.processes and not summary.calls:
         one = "1 process" if summary.processes == 1 else f"{summary.processes} processes"
         failed = "they may have failed in MPI_Init; else the program does not use MPI, or is linked with it statically"

@@ -77,9 +77,12 @@ TEST(Rules, TravelOverridesHowLargeMessagesMove) {
   for (Kind kind : {Kind::bcast, Kind::reduce, Kind::allreduce}) {
     EXPECT_EQ(chosen(rules, {kind, 1 << 20, 4, false, Travel::direct}), "direct");
     EXPECT_EQ(chosen(rules, {kind, 8, 4, false, Travel::direct}), "flat");
-    EXPECT_NE(chosen(rules, {kind, 1 << 20, 4, false, Travel::staged}), "direct");
   }
-  EXPECT_NE(chosen(rules_of("allreduce direct"), {Kind::allreduce, 1 << 20, 4, false, Travel::staged}), "direct");
+  for (int k = int(Kind::bcast); k < collective::kind_count; ++k) {
+    const bool slices = Kind(k) == Kind::reduce || Kind(k) == Kind::allreduce;
+    const Rules direct = rules_of(std::string(collective::name(Kind(k))) + " direct");
+    EXPECT_EQ(chosen(direct, {Kind(k), 1 << 20, 4, false, Travel::staged}), slices ? "slices" : "staged") << collective::name(Kind(k));
+  }
   EXPECT_EQ(chosen(rules_of("gather handover"), {Kind::gather, 1 << 20, 4, false, Travel::direct}), "direct");  // no trials
 }
 
@@ -94,6 +97,22 @@ TEST(Rules, DefaultsCoverEverything) {
         for (bool crowded : {false, k <= int(Kind::gather)})  // with more ranks than cores MPI is better at some of the others
           EXPECT_NE(chosen(rules, {Kind(k), bytes, ranks, crowded, Travel::by_rules}), "mpi");
       }
+}
+
+TEST(Rules, DefaultsOfAllreduceBySize) {
+  Rules rules = rules_of(default_rules());
+  const struct {
+    int ranks;
+    uint64_t bytes;
+    const char* name;
+  } expected[] = {
+      {2, 8, "flat"},        {2, 1072, "flat"},        {2, 2 << 10, "pair"},     {2, 128 << 10, "pair"},
+      {2, 1 << 20, "adaptive"}, {4, 1072, "flat"},     {4, 2 << 10, "gather"},   {4, 4 << 10, "gather"},
+      {4, 8 << 10, "slices"},   {4, 64 << 10, "slices"}, {4, 1 << 20, "adaptive"}, {16, 512, "flat"},
+      {16, 1 << 10, "slices"},  {16, 16 << 10, "slices"}, {16, 1 << 20, "slices"},
+  };
+  for (const auto& [ranks, bytes, name] : expected)
+    EXPECT_EQ(chosen(rules, {Kind::allreduce, bytes, ranks, false, Travel::by_rules}), name) << ranks << " ranks, " << bytes;
 }
 
 // On Intel's CPUs, with more ranks than cores, MPI libraries but MPICH were better at these, and so left alone.
