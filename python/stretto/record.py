@@ -104,7 +104,7 @@ class Record:
     kinds: dict[str, KindCount] = field(default_factory=dict)
     arrivals: list[ArrivalCount] = field(default_factory=list)
     turn_calls: int = 0  # collectives in a turn; 0: nobody took turns
-    turns: list[tuple[int, int]] = field(default_factory=list)  # ticks of each, and in collectives; from the first of four on
+    turns: list[tuple[int, int]] = field(default_factory=list)  # ticks of each, and in MPI calls; from the first of four on
     problem: str = ""
 
     def seconds_per_tick(self) -> float:

@@ -151,9 +151,10 @@ def _unfinished(summary: Summary, ended: bool) -> list[str]:
     behind = [rank for rank in summary.ranks if not rank.finished]
     lines = [f"rank {rank.rank} (pid {rank.pid}) did not finish" for rank in behind] if ended else []
     few = [rank.rank for rank in summary.ranks if rank.finished]
-    if 0 < len(few) < len(behind):
-        who = f"rank {few[0]}" if len(few) == 1 else f"ranks {', '.join(map(str, few))}"
-        lines.append(f"{who} came to MPI_Finalize while the others were at work: look there first")
+    if 0 < len(few) < len(behind) and "MPI_Abort" not in summary.functions:
+        some = ", ".join(map(str, few[:8])) + (", ..." if len(few) > 8 else "")
+        who = f"rank {some} has" if len(few) == 1 else f"ranks {some} have"
+        lines.append(f"{who} come to MPI_Finalize, the others {'had' if ended else 'have'} not")
     return lines
 
 

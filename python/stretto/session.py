@@ -135,13 +135,14 @@ def _parts_ranks(launcher: Launcher) -> bool:
 
 
 def others_compute() -> bool:
-    """Whether processes besides this one want CPUs, in all of a few looks."""
+    """Whether processes besides this one want CPUs that it may use, in all of a few looks."""
+    elsewhere = (os.cpu_count() or 1) - len(os.sched_getaffinity(0))  # as many may run on other CPUs
     for _ in range(_LOOKS):
         try:
             running = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0])
         except (OSError, ValueError, IndexError):
             return False
-        if running <= 1:
+        if running - 1 <= elsewhere:
             return False
         time.sleep(_BETWEEN_LOOKS)
     return True

@@ -84,7 +84,7 @@ struct Algorithm {
   const char* name;
   Kind kind;
   size_t max_bytes;  // largest vector it can do
-  bool needs_stage;  // uses team.staged or team.presence, which are null otherwise
+  bool needs_stage;  // uses team.staged or team.presence, which may be null otherwise
   Direct direct;     // whether it uses team.direct, which may be null all the same
   Way run;
   Order order = Order::by_rank;

@@ -55,7 +55,7 @@ Word forward_untaken(uint32_t index, Kind kind, bool waits, Plain plain) {
 Word forward_declined(uint32_t index, Kind kind, trace::Timing& timing, const Call& call, Plain plain) {
   Word code;
   uint64_t spent;
-  if (call.brief || timing.took_long()) {
+  if (call.brief || timing.took_long() || trace::times_every_call()) {
     if (!call.brief) trace::takes_long();
     code = plain();
     spent = timing.stop(call.brief);

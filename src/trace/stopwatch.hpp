@@ -29,9 +29,12 @@ inline void takes_long() {
   if (stopwatch.begin == 0) stopwatch.begin = ticks();
 }
 
-// From here on every call is timed: while the program has one thread.
+// From here on every call that Timing is for is timed. To be asked for before there are other threads.
 inline void time_every_call() {
   Stopwatch::unsampled = 0;
+}
+inline bool times_every_call() {
+  return Stopwatch::unsampled == 0;
 }
 
 // Around one call of a kind; calls may nest.

@@ -197,7 +197,7 @@ def test_few_ranks_that_finished_are_named() -> None:
     """As after an exception in one rank, which Python ends with MPI_Finalize: the others wait for it."""
     stuck = [example(rank, 3, stage=1, finalize_ns=0) for rank in (0, 2)]
     *_, last = report.warnings(analysis.summarise(records(example(1, 3), *stuck)), 1)
-    assert last == "rank 1 came to MPI_Finalize while the others were at work: look there first"
+    assert last == "rank 1 has come to MPI_Finalize, the others had not"
     survivors = [example(rank, 3) for rank in (0, 2)]
     assert len(report.warnings(analysis.summarise(records(example(1, 3, stage=1, finalize_ns=0), *survivors)), 1)) == 1
 

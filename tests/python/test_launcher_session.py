@@ -82,10 +82,12 @@ def test_a_busy_machine_is_as_good_as_an_idle_one_where_it_is_asked_for(
     assert str(beside) in dry_run(hydra, library, capsys)
 
 
-@pytest.mark.parametrize(("running", "busy"), [([1], False), ([3], True), ([3, 2, 1], False), ([None], False)])
+@pytest.mark.parametrize(("running", "busy"), [([1], False), ([3], False), ([4], True), ([5, 4, 3], False), ([None], False)])
 def test_others_compute_that_want_a_cpu_in_every_look(
     running: list[int | None], busy: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = [*running, *[running[-1]] * 10]
+    monkeypatch.setattr("os.cpu_count", lambda: 4)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(Path, "read_text", lambda _: f"0.10 0.20 0.30 {looks.pop(0)}/400 1234\n")
     assert others_compute() == busy

@@ -61,9 +61,8 @@ def test_counts_and_bytes_are_exact(tmp_path: Path) -> None:
     (world_sums,) = rows(found.table("communicators"))
     assert world_sums["calls"] == 600
     moved = {name: sum(size for (_, one), size in sent.items() if one == name) for name in ("MPI_Send", "MPI_Recv")}
-    received = found.table("functions").filter(pl.col("function") == "MPI_Recv")["received"].sum()
-    others = sum(sent.values()) - moved["MPI_Send"]
-    assert world_sums["bytes"] == others + max(moved["MPI_Send"], received), "a message counts once"
+    assert moved["MPI_Send"] > 0
+    assert world_sums["bytes"] == sum(sent.values()), "a message counts where it was sent"
     assert found.table("ranks")["calls"].to_list() == [200, 200, 200] and found.complete
 
 

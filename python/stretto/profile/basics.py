@@ -37,7 +37,7 @@ def ranks(job: Job, cells: pl.DataFrame) -> pl.DataFrame:
                 "node": header.node,
                 "pid": header.pid,
                 "version": header.library,
-                "state": _state(process, aborted),
+                "state": _state(process, aborted, job.runs),
                 "run_time": process.run_time,
                 "library_time": min(time, process.run_time) if _one_thread(process) and process.run_time else time,
                 "calls": calls,
@@ -54,7 +54,7 @@ def _one_thread(process: Process) -> bool:
     return len(process.trace.threads) <= 1
 
 
-def _state(process: Process, aborted: bool) -> str:
+def _state(process: Process, aborted: bool, runs: bool) -> str:
     """How far the process came, and which call it is in where it has not come out of one."""
     header, inside = process.trace.header, process.inside()
     if aborted:
@@ -63,7 +63,9 @@ def _state(process: Process, aborted: bool) -> str:
         return "finished"
     where = "no MPI_Finalize" if header.stage == STAGES.index("initialised") else "no MPI_Init"
     if not len(inside):
-        return f"running, in no call of {process.library}" if process.now else f"{where}: ended outside {process.library}"
+        if process.now:
+            return f"running, in no call of {process.library}"
+        return where if runs else f"{where}: ended outside {process.library}"
     oldest = inside[int(inside["begin_ticks"].argmin())]
     function = process.trace.functions[int(oldest["function"])]
     since = ((process.now or process.until) - int(oldest["begin_ticks"])) * process.line.tick
@@ -120,12 +122,13 @@ def _partners(process: Process, there: set[int], problems: list[str]) -> pl.Data
 
 
 def communicators(job: Job, cells: pl.DataFrame) -> pl.DataFrame:
-    """Bytes of messages count once: where they were sent, or where more was received, as of ranks without a trace."""
-    messages = pl.col("function").cast(pl.String).str.contains("(?i)send|recv")
-    of_messages = [pl.col(one).filter(messages).sum() for one in ("sent", "received")]
+    """Bytes of messages count once, where they were sent; where nothing was, as by ranks without a trace, where they came."""
+    messages = pl.col("function").cast(pl.String).str.contains("(?i)send|recv|MPI_Start")
+    sent, received = (pl.col(one).filter(messages).sum() for one in ("sent", "received"))
+    of_messages = pl.when(sent > 0).then(sent).otherwise(received)
     of_collectives = pl.max_horizontal("sent", "received").filter(~messages).sum()
     sums = cells.group_by("library", "identity").agg(
-        pl.col("calls").sum(), (of_collectives + pl.max_horizontal(of_messages)).alias("bytes"), pl.col("time").sum()
+        pl.col("calls").sum(), (of_collectives + of_messages).alias("bytes"), pl.col("time").sum()
     )
     found = {(library, identity): rest for library, identity, *rest in sums.iter_rows()}
     labels = {key: group.label for key, group in job.groups.items()}

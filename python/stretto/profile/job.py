@@ -265,7 +265,7 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> bool:
     for process in processes:
         process.now = now_ticks(process) if open_ended else None
     live = open_ended and (running.is_alive(facts) or any(process.now for process in processes))
-    finished = any(process.trace.header.stage == STAGES.index("finalized") for process in processes)
+    finished = not facts.get("exit_code") or any(process.trace.header.stage == STAGES.index("finalized") for process in processes)
     for process in processes:
         header = process.trace.header
         process.began = process.line.at(header.init_ticks or header.start_ticks)
@@ -308,7 +308,7 @@ def _ticks_at(process: Process, seconds: float) -> int:
 
 def _last_seen(process: Process, job: tuple[float, float] | None, live: bool, finished: bool) -> int:
     """Of a process without an end that is not on this machine, or is no more: what is in a call is taken to be in it up to now,
-    or to have been in it up to the job's end; up to which all have lived where none has finished, as of a job that was ended."""
+    or to have been in it up to the job's end; up to which all have lived where the job failed and none has finished."""
     header = process.trace.header
     if (len(process.inside()) == 0 and (live or finished)) or (live and header.host == socket.gethostname()):
         return newest_ticks(process.trace)

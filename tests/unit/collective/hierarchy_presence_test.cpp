@@ -21,8 +21,10 @@ void come_last(ClusterOfThreads& ranks, const Cluster& cluster) {
   const Placement& place = cluster.place;
   const int decider = cluster.attended.decider, own = place.node;
   for (int n = 0; n < place.nodes; ++n)
-    while (n != own && (own == decider || n == decider) && !ranks.mail().has(place.rank_at(n, 0), place.rank_at(own, 0), 0))
-      std::this_thread::yield();
+    for (const uint64_t begin = now_ns(); n != own && (own == decider || n == decider); std::this_thread::yield()) {
+      if (ranks.mail().has(place.rank_at(n, 0), place.rank_at(own, 0), 0)) break;
+      if (now_ns() > begin + 60'000'000'000) return void(ADD_FAILURE() << "node " << n << " sends node " << own << " nothing");
+    }
 }
 
 // slow: nodes that come later, but in time. What every node's first rank takes for late, as bits.

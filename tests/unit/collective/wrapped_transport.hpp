@@ -29,6 +29,9 @@ class Wrapped : public transport::Transport {
     return inner_->give(peer, window, at, data, n);
   }
 
+ protected:
+  Transport& inner() { return *inner_; }
+
  private:
   std::unique_ptr<Transport> inner_;
 };
@@ -62,9 +65,16 @@ class ReadingLate final : public Wrapped {
   using Wrapped::Wrapped;
   Status get(int peer, transport::Window window, transport::Cell cell, size_t at, size_t n, void* scratch,
              const void** data) override {
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    idle();
     return Wrapped::get(peer, window, cell, at, n, scratch, data);
   }
+  void* place_in(int peer, transport::Cell cell, size_t at, size_t n) override {
+    idle();
+    return inner().place_in(peer, cell, at, n);
+  }
+
+ private:
+  static void idle() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 };
 
 }  // namespace stretto::collective

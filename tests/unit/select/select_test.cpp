@@ -81,7 +81,8 @@ TEST(Rules, TravelOverridesHowLargeMessagesMove) {
   for (int k = int(Kind::bcast); k < collective::kind_count; ++k) {
     const bool slices = Kind(k) == Kind::reduce || Kind(k) == Kind::allreduce;
     const Rules direct = rules_of(std::string(collective::name(Kind(k))) + " direct");
-    EXPECT_EQ(chosen(direct, {Kind(k), 1 << 20, 4, false, Travel::staged}), slices ? "slices" : "staged") << collective::name(Kind(k));
+    EXPECT_EQ(chosen(direct, {Kind(k), 1 << 20, 4, false, Travel::staged}), slices ? "slices" : "staged")
+        << collective::name(Kind(k));
   }
   EXPECT_EQ(chosen(rules_of("gather handover"), {Kind::gather, 1 << 20, 4, false, Travel::direct}), "direct");  // no trials
 }
@@ -106,9 +107,9 @@ TEST(Rules, DefaultsOfAllreduceBySize) {
     uint64_t bytes;
     const char* name;
   } expected[] = {
-      {2, 8, "flat"},        {2, 1072, "flat"},        {2, 2 << 10, "pair"},     {2, 128 << 10, "pair"},
-      {2, 1 << 20, "adaptive"}, {4, 1072, "flat"},     {4, 2 << 10, "gather"},   {4, 4 << 10, "gather"},
-      {4, 8 << 10, "slices"},   {4, 64 << 10, "slices"}, {4, 1 << 20, "adaptive"}, {16, 512, "flat"},
+      {2, 8, "flat"},           {2, 1072, "flat"},        {2, 2 << 10, "pair"},     {2, 128 << 10, "pair"},
+      {2, 1 << 20, "adaptive"}, {4, 1072, "flat"},        {4, 2 << 10, "gather"},   {4, 4 << 10, "gather"},
+      {4, 8 << 10, "slices"},   {4, 64 << 10, "slices"},  {4, 1 << 20, "adaptive"}, {16, 512, "flat"},
       {16, 1 << 10, "slices"},  {16, 16 << 10, "slices"}, {16, 1 << 20, "slices"},
   };
   for (const auto& [ranks, bytes, name] : expected)
