@@ -4,8 +4,8 @@
     mpirun -n 4 python bench/steps.py [--compute 3] [--calls 10] [--bytes 8] [--nonblocking] [--long BYTES] [--window] [--busy 2]
 
 It is an MPI program in mpi4py and NumPy, to be run plainly and under `stretto run`. A rank computes for so many ms of CPU time,
-at random 0.5 to 1.5 times as long, the same in every run. With --long, four
-Allreduces of so many bytes come next. With --busy, so many processes that compute run beside the ranks.
+at random 0.5 to 1.5 times as long, the same in every run. With --long, four Allreduces of so many bytes come next. With --busy,
+so many processes that compute run beside the ranks.
 """
 
 from __future__ import annotations

@@ -121,14 +121,8 @@ def _verdict(summary: Summary, accelerate: str) -> str:
         return "observed only (--accelerate off)"
     working = sum(rank.accelerating for rank in summary.ranks)
     if working == len(summary.ranks):
-        calls = sum(one.calls for one in summary.collectives.values())
-        if calls and not any(one.accelerated_calls for one in summary.collectives.values()):
-            return (
-                f"ready, but none of {calls} collectives was accelerated"
-                if calls > 1
-                else "ready, but its collective was not accelerated"
-            )
-        return "accelerated"
+        idle = summary.collectives and not any(one.accelerated_calls for one in summary.collectives.values())
+        return "ready, but no collective was accelerated" if idle else "accelerated"
     reasons = dict.fromkeys(rank.verdict or "no reason given" for rank in summary.ranks if not rank.accelerating)
     who = "not accelerated" if not working else f"{working} of {len(summary.ranks)} ranks accelerated"
     return f"{who}: {'; '.join(reasons)}"

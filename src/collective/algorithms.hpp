@@ -2,8 +2,8 @@
 // and its parameter alone (shipments and their routes, prefixes, choices by trial) have no file: the row says it all.
 //
 // An algorithm runs one Request on one Team. All ranks run the same one. It leaves when nobody can touch this rank's buffers any
-// more. Once it has begun, only peer_lost, truncated and disagreed may be returned (and
-// invalid for a transport that the row must not be given).
+// more. Once it has begun, only peer_lost, truncated and disagreed may be returned (and invalid, for a transport that the row
+// must not be given).
 #pragma once
 #include "collective/patterns/by_trial.hpp"
 #include "collective/patterns/prefix_reduce.hpp"

@@ -13,9 +13,11 @@ namespace stretto::trace {
 
 struct Stopwatch {
   static constexpr uint32_t sample_every = 64;
-  static inline constinit uint32_t unsampled = sample_every - 1;  // bits of `calls` that one which is sampled has not; 0: all are
-  uint64_t begin = 0;                                             // when the clock was first read in the present call; 0: not yet
-  bool is_long = false;                                           // the present call takes long
+  // Bits of `calls` that one which is sampled has not; 0: all are.
+  static inline constinit uint32_t unsampled = sample_every - 1;
+
+  uint64_t begin = 0;    // when the clock was first read in the present call; 0: not yet
+  bool is_long = false;  // the present call takes long
   uint32_t calls = 0;
   uint64_t typical[kinds] = {};        // what a short call of each kind took when last sampled; 0: none was
   uint64_t typical_alone[kinds] = {};  // the same of those that MPI does on a single rank

@@ -207,5 +207,4 @@ def test_nothing_accelerated_is_not_called_accelerated() -> None:
     for one in summary.collectives.values():
         one.accelerated_calls = 0
     report.print_summary(summary, 1.5, 0, "on", out := io.StringIO())
-    calls = sum(one.calls for one in summary.collectives.values())
-    assert f"ready, but none of {calls} collectives was accelerated" in out.getvalue()
+    assert "; ready, but no collective was accelerated" in out.getvalue()

@@ -153,6 +153,24 @@ def test_arrivals_of_a_short_job_are_compared_at_its_end(mpi: str, tmp_path: Pat
     assert [one["ranks"] for one in summary["arrivals"]] == [[0, 1]]
 
 
+CELLS_LATER = """
+from mpi4py import MPI
+import numpy
+world = MPI.COMM_WORLD
+x, y = numpy.ones(8192), numpy.ones(8192 * world.size)
+for _ in range(2):
+    world.Iallgather(x, y).Wait()
+    world.Barrier()
+"""
+
+
+def test_nonblocking_calls_wait_for_a_blocking_one_to_make_cells(mpi: str, tmp_path: Path) -> None:
+    done, summary = run(tmp_path, command(mpi, 2, CELLS_LATER))
+    assert done.returncode == 0, done.stderr
+    found = summary["collectives"]["Allgather"]
+    assert (found["declines"], found["accelerated_calls"]) == ({"communicator not prepared": 2}, 2)
+
+
 def test_communicators_that_follow_one_another_have_arrivals_of_their_own(mpi: str, tmp_path: Path) -> None:
     done, summary = run(tmp_path, command(mpi, 4, ROWS_THEN_COLUMNS))
     assert done.returncode == 0, done.stderr

@@ -265,14 +265,14 @@ def _place(processes: list[Process], facts: dict[str, Any]) -> bool:
     for process in processes:
         process.now = now_ticks(process) if open_ended else None
     live = open_ended and (running.is_alive(facts) or any(process.now for process in processes))
-    finished = not facts.get("exit_code") or any(process.trace.header.stage == STAGES.index("finalized") for process in processes)
-    for process in processes:
+    finished = [process.trace.header.stage == STAGES.index("finalized") for process in processes]
+    failed = bool(facts.get("exit_code")) and not any(finished)
+    for process, ended in zip(processes, finished, strict=True):
         header = process.trace.header
         process.began = process.line.at(header.init_ticks or header.start_ticks)
         process.reset = _newest_reset(process.trace)
         process.begin = max(process.began, process.line.at(process.reset)) if process.reset else process.began
-        ended = header.stage == STAGES.index("finalized")
-        process.until = header.finalize_ticks if ended else process.now or _last_seen(process, end, live, finished)
+        process.until = header.finalize_ticks if ended else process.now or _last_seen(process, end, live, failed)
         process.end = max(process.begin, process.line.at(header.finalize_ticks or process.until))
     origin = min((process.began for process in processes), default=0.0)
     for process in processes:
@@ -306,11 +306,11 @@ def _ticks_at(process: Process, seconds: float) -> int:
     return max(newest, header.start_ticks + round(since / process.line.tick))
 
 
-def _last_seen(process: Process, job: tuple[float, float] | None, live: bool, finished: bool) -> int:
+def _last_seen(process: Process, job: tuple[float, float] | None, live: bool, failed: bool) -> int:
     """Of a process without an end that is not on this machine, or is no more: what is in a call is taken to be in it up to now,
-    or to have been in it up to the job's end; up to which all have lived where the job failed and none has finished."""
+    or to have been in it up to the job's end; up to which all have lived where the job failed with none that finished."""
     header = process.trace.header
-    if (len(process.inside()) == 0 and (live or finished)) or (live and header.host == socket.gethostname()):
+    if not (failed or len(process.inside())) or (live and header.host == socket.gethostname()):
         return newest_ticks(process.trace)
     began, now = header.start_realtime_ns * 1e-9, time.time()
     if live and now - LONGEST_CALL <= began <= now + WRONG_CLOCK:
