@@ -9,7 +9,7 @@ from typing import TextIO
 from stretto.analysis import LIFE, Arrival, Collective, Summary
 from stretto.comparison import Comparison, TurnsTaken
 from stretto.machine import Finding
-from stretto.wording import clean
+from stretto.wording import clean, rank_list
 
 _NOT_JOINED = "not joined"  # a reason why MPI has done a call
 _ARRIVALS = 3  # communicators whose arrivals are told
@@ -86,16 +86,17 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
     if others:
         say(f"other calls: {others}", file)
     for arrival in summary.arrivals[:_ARRIVALS]:
-        say(_arrival(arrival), file)
+        say(_arrival(arrival, ranks), file)
     for line in warnings(summary, exit_code):
         say(line, file)
 
 
-def _arrival(one: Arrival) -> str:
+def _arrival(one: Arrival, world: int) -> str:
     last = one.usual_last
+    who = f"{world} ranks" if len(one.ranks) == world else f"ranks {rank_list(one.ranks)}"
     compared = "1 collective" if one.calls == 1 else f"{one.calls} collectives"
     return (
-        f"arrival, {len(one.ranks)} ranks, {compared} compared: {seconds(one.mean_spread)} from first to last "
+        f"arrival, {who}, {compared} compared: {seconds(one.mean_spread)} from first to last "
         f"(at most {seconds(one.most_spread)}); rank {last} last in {percent(one.last[last])}, "
         f"the same rank twice running in {percent(one.repeated)}"
     )
@@ -121,8 +122,10 @@ def _verdict(summary: Summary, accelerate: str) -> str:
         return "observed only (--accelerate off)"
     working = sum(rank.accelerating for rank in summary.ranks)
     if working == len(summary.ranks):
-        idle = summary.collectives and not any(one.accelerated_calls for one in summary.collectives.values())
-        return "ready, but no collective was accelerated" if idle else "accelerated"
+        if not summary.collectives:
+            return "ready, but no collective was called"
+        used = any(one.accelerated_calls for one in summary.collectives.values())
+        return "accelerated" if used else "ready, but no collective was accelerated"
     reasons = dict.fromkeys(rank.verdict or "no reason given" for rank in summary.ranks if not rank.accelerating)
     who = "not accelerated" if not working else f"{working} of {len(summary.ranks)} ranks accelerated"
     return f"{who}: {'; '.join(reasons)}"

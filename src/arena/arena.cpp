@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "base/clock.hpp"
+#include "base/log.hpp"
 #include "platform/shared_memory.hpp"
 
 namespace stretto::arena {
@@ -41,7 +43,7 @@ Limits default_limits() {
   uint64_t memory = platform::physical_memory();
   uint64_t range = least_range;
   while (range < largest_range && range < memory) range *= 2;
-  return {range, memory, std::min(most_idle, memory / 64)};
+  return {.range = range, .used = memory, .idle = std::min(most_idle, memory / 64)};
 }
 
 Status Arena::open(const Limits& limits) {
@@ -173,27 +175,38 @@ View Arena::view() const {
 }
 
 // Holes stay holes.
-void Arena::copy_block(char* to, size_t begin, size_t end, bool sparse) const {
+size_t Arena::copy_block(char* to, size_t begin, size_t end, bool sparse) const {
   const char* from = base_.load(std::memory_order_relaxed);
+  size_t copied = 0;
   while (begin < end) {
     off_t data = sparse ? lseek(fd_, off_t(begin), SEEK_DATA) : off_t(begin);
-    if (data < 0 && errno == ENXIO) return;  // none behind
+    if (data < 0 && errno == ENXIO) break;  // none behind
     if (data < 0) sparse = false, data = off_t(begin);
     off_t hole = sparse ? lseek(fd_, data, SEEK_HOLE) : off_t(end);
     if (hole < 0) hole = off_t(end);
     size_t first = std::min(size_t(data), end), last = std::min(size_t(hole), end);
     memcpy(to + first, from + first, last - first);
+    copied += last - first;
     begin = std::max(last, begin + 1);
   }
+  return copied;
 }
 
-void Arena::copy_used(char* to) const {
+size_t Arena::copy_used(char* to) const {
+  size_t copied = 0;
   bool sparse = platform::object_of(fd_) == object_;
   for (PageIndex page = pages_.next_used(0); page != no_page;) {
     PageIndex length = pages_.length(page);
-    copy_block(to, size_t(page) * page_bytes, (size_t(page) + length) * page_bytes, sparse);
+    copied += copy_block(to, size_t(page) * page_bytes, (size_t(page) + length) * page_bytes, sparse);
     page = pages_.next_used(page + length);
   }
+  return copied;
+}
+
+void Arena::tell_of_copies() const {
+  if (fork_ns_ < limits_.untold_ns) return;
+  log_once(Level::warning, "fork() in process %d has copied %.1f GiB of the arena, in %.1f s: see docs/arena.md, or run without --arena",
+           int(getpid()), double(fork_bytes_) * 0x1p-30, double(fork_ns_) * 1e-9);
 }
 
 void Arena::before_fork() {
@@ -209,7 +222,9 @@ void Arena::before_fork() {
   void* room = mmap(nullptr, range_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room != MAP_FAILED) {
     snapshot_ = static_cast<char*>(room);
-    copy_used(snapshot_);
+    const uint64_t began = now_ns();
+    fork_bytes_ += copy_used(snapshot_);
+    fork_ns_ += now_ns() - began;
   }
   errno = error;
 }
@@ -218,6 +233,7 @@ void Arena::after_fork_in_parent() {
   int error = errno;
   if (snapshot_ != nullptr) munmap(snapshot_, range_);
   snapshot_ = nullptr;
+  tell_of_copies();
   errno = error;
   pthread_mutex_unlock(&lock_);
 }

@@ -24,9 +24,10 @@ namespace stretto::arena {
 inline constexpr size_t page_bytes = 4096;
 
 struct Limits {
-  uint64_t range = 0;  // bytes reserved
-  uint64_t used = 0;   // most bytes in blocks
-  uint64_t idle = 0;   // most bytes kept for the next blocks
+  uint64_t range = 0;                  // bytes reserved
+  uint64_t used = 0;                   // most bytes in blocks
+  uint64_t idle = 0;                   // most bytes kept for the next blocks
+  uint64_t untold_ns = 1'000'000'000;  // that forks may take to copy before a line says so
 };
 
 // From the machine's memory and the control group's limit.
@@ -67,8 +68,9 @@ class Arena {
   PageIndex page_of(const void* block) const;
   void discard(PageIndex first, PageIndex pages);
   void discard_idle();
-  void copy_used(char* to) const;
-  void copy_block(char* to, size_t begin, size_t end, bool sparse) const;
+  size_t copy_used(char* to) const;  // bytes copied
+  size_t copy_block(char* to, size_t begin, size_t end, bool sparse) const;
+  void tell_of_copies() const;
 
   mutable pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<char*> base_{nullptr};
@@ -80,6 +82,7 @@ class Arena {
   bool holds_parents_ = false;  // after a fork for which there was no room: what the parent writes later too, in unused pages
   bool shared_ = true;
   char* snapshot_ = nullptr;
+  uint64_t fork_bytes_ = 0, fork_ns_ = 0;  // copied so far, and how long it took
 };
 
 }  // namespace stretto::arena

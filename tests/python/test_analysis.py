@@ -116,13 +116,13 @@ def test_arrivals_of_the_ranks_are_put_together() -> None:
     assert one.last == {2: pytest.approx(0.2), 3: pytest.approx(0.8)}
     assert one.behind == {2: 0, 3: pytest.approx(1e-6)}
     assert one.repeated == pytest.approx(0.7)
-    out = io.StringIO()
-    summary = analysis.summarise(records(first, second))
-    report.print_summary(summary, 1.5, 0, "on", out)
+    summary = analysis.summarise(records(first, second, example(0, 4), example(1, 4)))
     assert (
-        "arrival, 2 ranks, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
-        in out.getvalue()
+        "arrival, ranks 2–3, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
+        in summary_text(summary, 0, "on")
     )
+    summary.ranks = summary.ranks[:2]
+    assert "arrival, 2 ranks, 10" in summary_text(summary, 0, "on")
     assert analysis.as_json(summary)["arrivals"][0]["last_share"] == {"2": pytest.approx(0.2), "3": pytest.approx(0.8)}
 
 
@@ -206,5 +206,6 @@ def test_nothing_accelerated_is_not_called_accelerated() -> None:
     summary = analysis.summarise(records(example(0, 2), example(1, 2)))
     for one in summary.collectives.values():
         one.accelerated_calls = 0
-    report.print_summary(summary, 1.5, 0, "on", out := io.StringIO())
-    assert "; ready, but no collective was accelerated" in out.getvalue()
+    assert "; ready, but no collective was accelerated" in summary_text(summary, 0, "on")
+    summary.collectives.clear()
+    assert "; ready, but no collective was called" in summary_text(summary, 0, "on")

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -181,6 +182,28 @@ TEST_F(ArenaTest, ForkSeparates) {
   }
   if (block[MiB] != 'c' || !arena_.release(block)) _exit(7);
   _exit(0);
+}
+
+// A line tells once of forks that have taken long. (A parent that does not fork after all has copied as well.)
+TEST(ArenaForks, CopiesThatTakeLongAreTold) {
+  for (const bool tells : {false, true}) {
+    Arena arena;
+    Limits limits{64 * MiB, 48 * MiB, 8 * MiB};
+    limits.untold_ns = tells ? 0 : UINT64_MAX;
+    ASSERT_TRUE(arena.open(limits).ok());
+    bool zeroed;
+    void* block = arena.allocate(16 * MiB, 1, &zeroed);
+    memset(block, 'f', 16 * MiB);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 2; ++i) arena.before_fork(), arena.after_fork_in_parent();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), tells ? 1 : 0) << said;
+    if (tells) {
+      EXPECT_NE(said.find("has copied 0.0 GiB of the arena, in 0.0 s"), std::string::npos) << said;
+    }
+    arena.release(block);
+    arena.close();
+  }
 }
 
 TEST_F(ArenaTest, ThreadsGetBlocksOfTheirOwn) {
