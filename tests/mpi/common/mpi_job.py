@@ -71,11 +71,20 @@ def _debian(family: str) -> Mpi | None:
     if not all(tools):
         return None
     launcher, cc, cxx = map(str, tools)
+    if family == "mpich" and _asks_pmix(cc):
+        print("skipped: the system's MPICH asks PMIx, which its own mpirun does not speak (Ubuntu 24.04)")
+        return None
     said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
     old = re.search(r"\((?:Open MPI|OpenRTE)\) [1-4]\.", said) is not None  # Debian 13 has Open MPI 5
     abi = "mpich" if family == "mpich" else "ompi4" if old else "ompi"
     extra = {**_FAST, "OMPI_MCA_btl": "self,vader" if old else "self,sm"}
     return Mpi(f"debian-{family}", family, launcher, cc, cxx, None, abi, extra)
+
+
+def _asks_pmix(cc: str) -> bool:
+    """Whether each of its processes takes itself for a job of its own under Hydra, without Stretto too."""
+    library = subprocess.run([cc, "-print-file-name=libmpich.so"], capture_output=True, text=True, check=False).stdout.strip()
+    return "libpmix" in subprocess.run(["ldd", library], capture_output=True, text=True, check=False).stdout
 
 
 def installations(debian: bool = False, old: bool = False) -> list[Mpi]:
