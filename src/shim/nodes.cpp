@@ -121,7 +121,7 @@ void end_job(MPI_Comm comm, int code) {
 Communicator* make_across_nodes(MPI_Comm comm, int size, int rank) {
   Context& c = context();
   if (!of_this_world(comm, size)) return declining(Reason::many_nodes);
-  const size_t n = size_t(size);
+  const size_t n = unsigned(size);
   std::unique_ptr<int[]> numbers(new (std::nothrow) int[2 * n]);
   std::unique_ptr<uint64_t[]> offsets(new (std::nothrow) uint64_t[n]);
   engine::Span span;

@@ -85,7 +85,8 @@ def test_the_verdict_comes_first_and_the_figures_are_there() -> None:
         assert words in page, words
 
 
-def test_a_terminal_gets_styles_and_a_pipe_none() -> None:
+def test_a_terminal_gets_styles_and_a_pipe_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # a dumb one, as in a chroot or under a service, gets none
     screen = Screen()
     terminal.print_page(example(4), screen)
     assert "\x1b[1m" in screen.getvalue()

@@ -1,6 +1,8 @@
 // Predefined handles of Open MPI: the addresses of these symbols of libmpi.
 #include <string.h>
 
+#include <initializer_list>
+
 #include "shim/abi.hpp"
 #include "shim/process.hpp"
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -47,6 +48,7 @@ class Mpi:
     cc: str
     cxx: str
     python: str | None
+    abi: str  # the preload that is for it: libstretto_ABI.so
     environment: dict[str, str] = field(default_factory=dict)
 
     def launch(self, ranks: int, *program: str | Path) -> list[str]:
@@ -60,8 +62,8 @@ def _wheel(name: str) -> Mpi | None:
     if not (home / "mpirun").exists():
         return None
     extra = {**_FAST, "OMPI_MCA_btl": "self,sm"}
-    family = name.rstrip("3")
-    return Mpi(name, family, str(home / "mpirun"), str(home / "mpicc"), str(home / "mpicxx"), str(home / "python"), extra)
+    family, abi = name.rstrip("3"), "ompi" if name == "openmpi" else name
+    return Mpi(name, family, str(home / "mpirun"), str(home / "mpicc"), str(home / "mpicxx"), str(home / "python"), abi, extra)
 
 
 def _debian(family: str) -> Mpi | None:
@@ -69,11 +71,24 @@ def _debian(family: str) -> Mpi | None:
     if not all(tools):
         return None
     launcher, cc, cxx = map(str, tools)
-    return Mpi(f"debian-{family}", family, launcher, cc, cxx, None, {**_FAST, "OMPI_MCA_btl": "self,vader"})
+    if family == "mpich" and _asks_pmix(cc):
+        print("skipped: the system's MPICH asks PMIx, which its own mpirun does not speak (Ubuntu 24.04)")
+        return None
+    said = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
+    old = re.search(r"\((?:Open MPI|OpenRTE)\) [1-4]\.", said) is not None  # Debian 13 has Open MPI 5
+    abi = "mpich" if family == "mpich" else "ompi4" if old else "ompi"
+    extra = {**_FAST, "OMPI_MCA_btl": "self,vader" if old else "self,sm"}
+    return Mpi(f"debian-{family}", family, launcher, cc, cxx, None, abi, extra)
+
+
+def _asks_pmix(cc: str) -> bool:
+    """Whether each of its processes takes itself for a job of its own under Hydra, without Stretto too."""
+    library = subprocess.run([cc, "-print-file-name=libmpich.so"], capture_output=True, text=True, check=False).stdout.strip()
+    return "libpmix" in subprocess.run(["ldd", library], capture_output=True, text=True, check=False).stdout
 
 
 def installations(debian: bool = False, old: bool = False) -> list[Mpi]:
-    """The wheels of the checkout, which must be there, and with `debian` the system's packages where installed.
+    """The wheels of the checkout, which must be there, and with `debian` the packages of Debian or Ubuntu where installed.
 
     `old`: the wheel of an MPICH without MPI 4 too.
     """
@@ -87,7 +102,7 @@ def installations(debian: bool = False, old: bool = False) -> list[Mpi]:
 
 def standard_abi(mpich: Mpi) -> Mpi:
     """The MPICH wheel through its standard ABI."""
-    return Mpi("mpich-abi", "mpich", mpich.launcher, f"{mpich.cc}_abi", f"{mpich.cxx}_abi", None, mpich.environment)
+    return Mpi("mpich-abi", "mpich", mpich.launcher, f"{mpich.cc}_abi", f"{mpich.cxx}_abi", None, "abi", mpich.environment)
 
 
 @dataclass
@@ -170,8 +185,7 @@ def _text(file: Any) -> str:
 def preload_options(mpi: Mpi) -> list[str]:
     """Nothing: `stretto run` finds the library. MPI_TEST_LIBRARIES names a folder of other builds to test instead."""
     folder = os.environ.get("MPI_TEST_LIBRARIES")
-    abi = {"openmpi": "ompi", "debian-openmpi": "ompi4", "mpich3": "mpich3", "mpich-abi": "abi"}.get(mpi.name, "mpich")
-    return ["--library", f"{folder}/libstretto_{abi}.so"] if folder else []
+    return ["--library", f"{folder}/libstretto_{mpi.abi}.so"] if folder else []
 
 
 def under_stretto(mpi: Mpi, command: list[str], summary: Path | None = None) -> list[str]:
