@@ -37,6 +37,7 @@ def main() -> None:
     hvd.init()
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.keras.utils.set_random_seed(3)
     model = make_model(options.width, 100)
     loss_of = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.legacy.SGD(0.01 * hvd.size())
@@ -61,7 +62,7 @@ def main() -> None:
     if hvd.rank() == 0:
         spent = time.perf_counter() - begin
         each = spent / max(1, options.steps - 1)
-        print(f"{hvd.size()} ranks, {options.steps} steps, last loss {float(loss):.3f}, {each:.3f} s a step")
+        print(f"{hvd.size()} ranks, {options.steps} steps, last loss {float(loss):.6f}, {each:.3f} s a step")
 
 
 if __name__ == "__main__":

@@ -212,6 +212,7 @@ def test_a_program_without_mpi_cannot_be_compared(
     assert "accelerated / plain" not in out
     (said,) = [line for line in err.splitlines() if line.startswith("stretto: ")]
     assert said.startswith("stretto: no MPI call was seen (exit code 0): the program may not use MPI")
+    assert "PyTorch's gloo" in said
 
 
 def test_compare_stops_at_a_failure(launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,8 @@ def shares(seen: View) -> list[Said]:
         text += " No rank is late by more than chance or scheduling: they come late in turn, by little, or are held up at times."
     advice = ""
     if seen.share(waiting + transfer) >= NOTABLE and waiting + transfer > sum(seconds for _, _, seconds in seen.open):
-        advice = _against(waiting > transfer, _crowding(seen) if in_turn else "")
+        small = _control(seen)[0] > (waiting + transfer) / 2
+        advice = _against(waiting > transfer, _crowding(seen) if in_turn else "", small)
     return [Said(waiting + transfer, Finding(seen.severity(waiting + transfer), title, text, advice, "arrival"))]
 
 
@@ -65,10 +66,15 @@ def _late_in_turn(seen: View) -> bool:
     return seen.share(told) >= NOTABLE and not (late_rank(seen) or late_node(seen) or long_wait(seen))
 
 
-def _against(waiting: bool, crowding: str) -> str:
-    """What to do about waiting or transfer, whichever is more. `crowding`: why ranks may have to wait for their core."""
+def _against(waiting: bool, crowding: str, small: bool) -> str:
+    """What to do about waiting or transfer, whichever is more.
+
+    `crowding`: why ranks may have to wait for their core. `small`: most of it is in control messages.
+    """
     if not waiting:
         less = "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
+        if small:
+            less = "Most is in control messages, which move next to nothing: ranks or threads wait for their core."
         return less + (f" Against the waiting, see first that no rank shares its core: {crowding}." if crowding else "")
     why = "a faster network or collective does not shorten waiting."
     if crowding:
@@ -303,15 +309,19 @@ def no_gradients(seen: View) -> list[Said]:
 
 def control_messages(seen: View) -> list[Said]:
     """Negotiation that costs more than the work."""
-    rows = seen.table("sizes").filter(pl.col("use") == "control")
-    seconds = float(rows["time"].sum() or 0.0)
-    if seen.share(seconds) < POLLING or int(rows["calls"].sum()) < CONTROL_CALLS * max(1, len(seen.job.mpi)):
+    seconds, calls, largest = _control(seen)
+    if seen.share(seconds) < POLLING or calls < CONTROL_CALLS * max(1, len(seen.job.mpi)):
         return []
     title = f"Control messages take {say.percent(seen.share(seconds))} of the run time"
-    calls, largest = rows.select(pl.col("calls").sum(), pl.col("upper").max()).row(0)
     text = f"{say.count(calls, 'call')} of at most {say.size(largest)}; most of their time is waiting for all ranks."
     advice = "In Horovod a longer HOROVOD_CYCLE_TIME makes fewer of them; it helps only if no gradients wait for them."
     return [Said(seconds, Finding(seen.severity(seconds), title, text, advice, "sizes"))]
+
+
+def _control(seen: View) -> tuple[float, int, int]:
+    """Control messages: seconds, calls, and the largest size in bytes."""
+    rows = seen.table("sizes").filter(pl.col("use") == "control")
+    return float(rows["time"].sum() or 0.0), int(rows["calls"].sum() or 0), int(rows["upper"].cast(pl.Int64).max() or 0)
 
 
 def polling(seen: View) -> list[Said]:
