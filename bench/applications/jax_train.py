@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Data-parallel training with JAX, gradients summed by mpi4jax: with and without `stretto run` what is printed must agree."""
+"""Data-parallel training with JAX, gradients summed by mpi4jax.
+
+With and without `stretto run` losses and weights agree; with more than two ranks MPI may add in another order.
+"""
 
 from __future__ import annotations
 

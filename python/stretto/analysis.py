@@ -50,7 +50,6 @@ class Collective:
     calls: int = 0
     accelerated_calls: int = 0
     bytes: int = 0
-    accelerated_bytes: int = 0
     seconds: float = 0.0
     algorithms: dict[str, int] = field(default_factory=dict)
     declines: dict[str, int] = field(default_factory=dict)
@@ -224,7 +223,6 @@ def _add_kind(into: Collective, kind: record.KindCount, rate: float) -> None:
     into.calls += kind.accelerated_calls + kind.declined_calls
     into.accelerated_calls += kind.accelerated_calls
     into.bytes += kind.accelerated_bytes + kind.declined_bytes
-    into.accelerated_bytes += kind.accelerated_bytes
     into.seconds += (kind.accelerated_ticks + kind.declined_ticks) * rate
     for name, calls in kind.algorithms.items():
         into.algorithms[name] = into.algorithms.get(name, 0) + calls

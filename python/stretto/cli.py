@@ -190,7 +190,7 @@ def _compare_in_one_run(result: session.Result, output: Path | None) -> None:
     if taken is None:
         report.say("no turns to compare: too few collectives on one communicator (see --turn), or none that Stretto takes over")
         raise typer.Exit(code or 1)
-    report.print_turns(taken, result.summary, sys.stdout)
+    report.print_turns(taken, sys.stdout)
     write_json(output, taken.as_json())
     raise typer.Exit(code)
 

@@ -12,9 +12,6 @@ from stretto.machine import Finding
 from stretto.wording import clean, rank_list
 
 _NOT_JOINED = "not joined"  # a reason why MPI has done a call
-_TURN_OF_MPI = "turn of MPI"  # another
-_NEARLY_ALL = 0.9
-_UNEVEN = 1.25  # times as many bytes a call in the turns of one side
 _ARRIVALS = 3  # communicators whose arrivals are told
 _OTHER_FUNCTIONS = 5  # of those that are no collectives of the table, the slowest are named
 
@@ -96,7 +93,7 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
 
 def _arrival(one: Arrival, world: int) -> str:
     last = one.usual_last
-    who = f"{world} ranks" if len(one.ranks) == world else f"ranks {rank_list(one.ranks)}"
+    who = f"{world} ranks" if len(one.ranks) == world else f"ranks {rank_list(one.ranks)}".replace("–", "-")
     compared = "1 collective" if one.calls == 1 else f"{one.calls} collectives"
     return (
         f"arrival, {who}, {compared} compared: {seconds(one.mean_spread)} from first to last "
@@ -126,7 +123,7 @@ def _verdict(summary: Summary, accelerate: str) -> str:
     working = sum(rank.accelerating for rank in summary.ranks)
     if working == len(summary.ranks):
         if not summary.collectives:
-            return "ready, but no collective was called"
+            return "ready, but no collective that Stretto takes over was called"
         used = any(one.accelerated_calls for one in summary.collectives.values())
         return "accelerated" if used else "ready, but no collective was accelerated"
     reasons = dict.fromkeys(rank.verdict or "no reason given" for rank in summary.ranks if not rank.accelerating)
@@ -203,32 +200,12 @@ def print_comparison(comparison: Comparison, file: TextIO) -> None:
     table(headers, rows, file)
 
 
-def print_turns(taken: TurnsTaken, summary: Summary, file: TextIO) -> None:
+def print_turns(taken: TurnsTaken, file: TextIO) -> None:
     """What `stretto compare --one-run` ends with: a turn of each side, and their ratios with standard errors."""
     headers = (f"{4 * taken.fours} turns of {taken.calls} collectives", "time of one", "of it in MPI calls")
     rows = [(name, seconds(taken.seconds[name]), seconds(taken.mpi_seconds[name])) for name in ("plain", "accelerated")]
     ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.mpi))
     table(headers, [*rows, ("accelerated / plain", *ratios)], file)
-    uneven = _uneven_turns(summary)
-    if uneven:
-        say(uneven)
-
-
-def _uneven_turns(summary: Summary) -> str:
-    """Where MPI's turns and Stretto's did not hold the same work, by the collective that took longest; else empty."""
-    if not summary.collectives:
-        return ""
-    name, one = _by_time(summary)[0]
-    left = one.calls - one.accelerated_calls
-    if not one.accelerated_calls or one.declines.get(_TURN_OF_MPI, 0) < _NEARLY_ALL * max(left, 1):
-        return ""
-    plain, accelerated = (one.bytes - one.accelerated_bytes) / left, one.accelerated_bytes / one.accelerated_calls
-    if max(plain, accelerated) <= _UNEVEN * min(plain, accelerated):
-        return ""
-    return (
-        f"the turns did not do the same: a mean {name} had {size(plain)} in MPI's and {size(accelerated)} in Stretto's, "
-        "so this is no ratio of the program's work: choose another --turn, or compare runs, without --one-run"
-    )
 
 
 def _ratio(value: float | None) -> str:

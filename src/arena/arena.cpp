@@ -203,12 +203,6 @@ size_t Arena::copy_used(char* to) const {
   return copied;
 }
 
-void Arena::tell_of_copies() const {
-  if (fork_ns_ < limits_.untold_ns) return;
-  log_once(Level::warning, "fork() in process %d has copied %.1f GiB of the arena, in %.1f s: see docs/arena.md, or run without --arena",
-           int(getpid()), double(fork_bytes_) * 0x1p-30, double(fork_ns_) * 1e-9);
-}
-
 void Arena::before_fork() {
   if (shared_ && holds(__builtin_frame_address(0))) {
     constexpr char text[] =
@@ -233,9 +227,15 @@ void Arena::after_fork_in_parent() {
   int error = errno;
   if (snapshot_ != nullptr) munmap(snapshot_, range_);
   snapshot_ = nullptr;
-  tell_of_copies();
-  errno = error;
+  const bool tells = shared_ && !told_ && fork_ns_ >= limits_.untold_ns;
+  told_ |= tells;
+  const double gib = double(fork_bytes_) * 0x1p-30, seconds = double(fork_ns_) * 1e-9;
   pthread_mutex_unlock(&lock_);
+  if (tells)
+    log(Level::warning,
+        "forks of process %d have copied %.1f GiB of the arena in all, in %.1f s: see docs/arena.md, or run without --arena",
+        int(getpid()), gib, seconds);
+  errno = error;
 }
 
 void Arena::after_fork_in_child() {

@@ -70,7 +70,6 @@ class Arena {
   void discard_idle();
   size_t copy_used(char* to) const;  // bytes copied
   size_t copy_block(char* to, size_t begin, size_t end, bool sparse) const;
-  void tell_of_copies() const;
 
   mutable pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
   std::atomic<char*> base_{nullptr};
@@ -82,7 +81,8 @@ class Arena {
   bool holds_parents_ = false;  // after a fork for which there was no room: what the parent writes later too, in unused pages
   bool shared_ = true;
   char* snapshot_ = nullptr;
-  uint64_t fork_bytes_ = 0, fork_ns_ = 0;  // copied so far, and how long it took
+  uint64_t fork_bytes_ = 0, fork_ns_ = 0;  // what forks have copied so far, and how long that took
+  bool told_ = false;                      // a line has said so
 };
 
 }  // namespace stretto::arena

@@ -86,8 +86,8 @@ void before_fork() {
   arena().before_fork();
 }
 void after_fork_in_parent() {
-  arena().after_fork_in_parent();
   pthread_mutex_unlock(&opening);
+  arena().after_fork_in_parent();
 }
 void after_fork_in_child() {
   arena().after_fork_in_child();

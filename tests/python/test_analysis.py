@@ -118,7 +118,7 @@ def test_arrivals_of_the_ranks_are_put_together() -> None:
     assert one.repeated == pytest.approx(0.7)
     summary = analysis.summarise(records(first, second, example(0, 4), example(1, 4)))
     assert (
-        "arrival, ranks 2–3, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
+        "arrival, ranks 2-3, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
         in summary_text(summary, 0, "on")
     )
     summary.ranks = summary.ranks[:2]
@@ -208,4 +208,4 @@ def test_nothing_accelerated_is_not_called_accelerated() -> None:
         one.accelerated_calls = 0
     assert "; ready, but no collective was accelerated" in summary_text(summary, 0, "on")
     summary.collectives.clear()
-    assert "; ready, but no collective was called" in summary_text(summary, 0, "on")
+    assert "; ready, but no collective that Stretto takes over was called" in summary_text(summary, 0, "on")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from records import Block, example
+from records import example
 from stretto import __version__
 from stretto.cli import main
 
@@ -188,31 +188,6 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     assert found["wall"]["error"] == pytest.approx(1.2533 * 1.4826 * 0.1 / 3**0.5)
     assert found["mpi"]["value"] == pytest.approx(0.5)
     assert main([*command, "3"]) == 3
-
-
-@pytest.mark.parametrize(
-    ("left", "of_turns", "said"),
-    [
-        ((90, 9000), 90, ""),
-        ((90, 11250), 90, ""),  # a quarter more
-        ((90, 11340), 90, "a mean Allreduce had 126 B in MPI's and 100 B in Stretto's"),
-        ((90, 7110), 85, "a mean Allreduce had 79 B in MPI's and 100 B in Stretto's"),
-        ((90, 90), 80, ""),  # too many that MPI did in Stretto's turns
-    ],
-)
-def test_turns_that_did_not_do_the_same(
-    left: tuple[int, int], of_turns: int, said: str, launcher: Path, library: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    declines = {(3, 0): of_turns, (3, 1): left[0] - of_turns}
-    block = Block({1: (190, 1200, 0)}, {3: (100, 10000, 500, *left, 700)}, declines)
-    for rank in (0, 1):
-        turns = {"turn_calls": 11, "turns": [(5, 1), (10, 2), (10, 2), (5, 1), (1, 1)]}
-        builder = example(rank, 2, reasons=("turn of MPI", "too large"), blocks=[block], **turns)
-        (launcher.parent / "records" / f"rank-{rank}.record").write_bytes(builder.bytes())
-    assert main(["compare", "--one-run", "--library", str(library), "--", str(launcher), "0"]) == 0
-    told = [line for line in capfd.readouterr().err.splitlines() if "the turns did not do the same" in line]
-    assert len(told) == bool(said)
-    assert not said or said in told[0]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,17 @@ def test_control_messages_that_take_long(tmp_path: Path) -> None:
         assert (transfer is not None) == told
 
 
+def test_transfer_is_not_put_down_to_control_messages_that_wait(tmp_path: Path) -> None:
+    processes = world(2)
+    late = balanced(500, 2)
+    late[:, 1] += 9e-4
+    allreduces(processes, late, 1e-4, size=16, datatype=2, op=1)
+    allreduces(processes, balanced(84, 2) + 5, 3e-3, size=1 << 20, first=500)
+    transfer = about(profile(tmp_path, processes), "Transfer in collectives")
+    assert transfer is not None
+    assert transfer.advice.startswith("The time is in moving and reducing data")
+
+
 def test_polling(tmp_path: Path) -> None:
     for spent, told in ((1e-3, True), (1e-5, False)):
         (process,) = world(1)

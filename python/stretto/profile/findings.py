@@ -47,7 +47,7 @@ def shares(seen: View) -> list[Said]:
         text += " No rank is late by more than chance or scheduling: they come late in turn, by little, or are held up at times."
     advice = ""
     if seen.share(waiting + transfer) >= NOTABLE and waiting + transfer > sum(seconds for _, _, seconds in seen.open):
-        small = _control(seen)[0] > (waiting + transfer) / 2
+        small = _control(seen)[0] - waiting > transfer / 2  # all waiting may be theirs
         advice = _against(waiting > transfer, _crowding(seen) if in_turn else "", small)
     return [Said(waiting + transfer, Finding(seen.severity(waiting + transfer), title, text, advice, "arrival"))]
 
@@ -69,12 +69,15 @@ def _late_in_turn(seen: View) -> bool:
 def _against(waiting: bool, crowding: str, small: bool) -> str:
     """What to do about waiting or transfer, whichever is more.
 
-    `crowding`: why ranks may have to wait for their core. `small`: most of it is in control messages.
+    `crowding`: why ranks may have to wait for their core. `small`: most of the transfer is in control messages.
     """
     if not waiting:
         less = "The time is in moving and reducing data: fewer or smaller messages, or faster collectives, help."
         if small:
-            less = "Most is in control messages, which move next to nothing: ranks or threads wait for their core."
+            less = (
+                "Most of it is in control messages, which move next to nothing: make fewer of them, "
+                "and where each takes long, see that ranks and threads do not share a core."
+            )
         return less + (f" Against the waiting, see first that no rank shares its core: {crowding}." if crowding else "")
     why = "a faster network or collective does not shorten waiting."
     if crowding:
