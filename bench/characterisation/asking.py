@@ -2,7 +2,8 @@
 """What Horovod's background thread does to a rank that computes, without Horovod: an mpi4py program.
 
 One thread of each rank asks all ranks once a millisecond whether they are ready (an Allreduce of 8 bytes, MPI_BAND); the other
-multiplies matrices. Where the launcher binds ranks to cores, as Open MPI does, both share one: a thread that waits in a loop keeps it from the other.
+multiplies matrices. Where the launcher binds ranks to cores, as Open MPI does, both share one: a thread that waits in a loop
+keeps it from the other.
 """
 
 from __future__ import annotations

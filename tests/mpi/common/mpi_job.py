@@ -82,7 +82,7 @@ def _debian(family: str) -> Mpi | None:
 
 
 def _asks_pmix(cc: str) -> bool:
-    """Whether libmpich is linked with PMIx: under Hydra each process then takes itself for a job of its own, without Stretto too."""
+    """Whether libmpich is linked with PMIx: under Hydra each process is then a job of its own, without Stretto too."""
     library = subprocess.run([cc, "-print-file-name=libmpich.so"], capture_output=True, text=True, check=False).stdout.strip()
     return "libpmix" in subprocess.run(["ldd", library], capture_output=True, text=True, check=False).stdout
 
