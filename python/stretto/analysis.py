@@ -83,6 +83,15 @@ class Arrival:
         return max(self.last, key=lambda rank: self.last[rank])
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Of STRETTO_TURNS, as one rank saw it."""
+
+    seconds: float
+    mpi_seconds: float  # of them, in MPI calls
+    bytes: int  # that it contributed to collectives meanwhile
+
+
 @dataclass(slots=True)
 class Summary:
     """A job's summary; the totals are sums over its ranks."""
@@ -92,7 +101,7 @@ class Summary:
     functions: dict[str, Function] = field(default_factory=dict)
     arrivals: list[Arrival] = field(default_factory=list)  # the largest spread in all first
     turn_calls: int = 0  # collectives in a turn of STRETTO_TURNS; 0: no turns were taken
-    turns: list[list[tuple[float, float]]] = field(default_factory=list)  # per rank that took any: seconds, and in MPI calls
+    turns: list[list[Turn]] = field(default_factory=list)  # per rank that took any
     processes: int = 0  # that left a record, ranks or not
     refusals: list[str] = field(default_factory=list)  # why processes that are no ranks went on without Stretto, in words
     world_size: int = 0  # 0 where no rank came as far as MPI_Init, or where several jobs' ranks are mixed
@@ -156,7 +165,9 @@ def summarise(records: Iterable[record.Record], problems: Iterable[str] = (), en
     with_rates = [(one, one.seconds_per_tick() or common_rate) for one in ranks]
     summary.arrivals = _arrivals(with_rates)
     summary.turn_calls = max((one.turn_calls for one in ranks), default=0)
-    summary.turns = [[(spent * rate, inside * rate) for spent, inside in one.turns] for one, rate in with_rates if one.turns]
+    summary.turns = [
+        [Turn(turn.ticks * rate, turn.in_mpi * rate, turn.bytes) for turn in one.turns] for one, rate in with_rates if one.turns
+    ]
     sizes = {one.world_size for one in ranks}
     if len(sizes) == 1:
         summary.world_size = sizes.pop()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import Any, ClassVar
 
-from stretto.analysis import SCHEMA
+from stretto.analysis import SCHEMA, Turn
 from stretto.session import Result
+
+_FEWEST_FOURS = 4  # of which a spread can be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def compare(command: list[str], repeats: int, run: Callable[[str], Result]) -> t
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Accelerated / plain: the median over fours of turns, and its standard error."""
+    """Accelerated / plain, and its standard error."""
 
     value: float
     error: float
@@ -88,7 +90,13 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class TurnsTaken:
-    """What turns of MPI and of Stretto within one run took: medians over turns and ranks, in seconds."""
+    """What turns of MPI and of Stretto within one run took: medians over turns and ranks, in seconds.
+
+    The ratios `wall` and `mpi` are medians over fours of turns. Where the number of a program's collectives depends on time,
+    turns of as many are no equal parts of its work: `bytes` is how many those of Stretto held for one of MPI's, and
+    `per_byte` the ratio of the times that one took, both in the later half of the fours, as programs begin otherwise than they go
+    on; None where too few fours are known to hold bytes.
+    """
 
     command: list[str]
     calls: int  # collectives in a turn
@@ -97,15 +105,24 @@ class TurnsTaken:
     mpi_seconds: dict[str, float]  # of it, in MPI calls
     wall: Ratio
     mpi: Ratio
+    bytes: Ratio | None
+    per_byte: Ratio | None
 
     def as_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
+
+    @property
+    def held_unequal_work(self) -> bool:
+        """Beyond what is chance, or so few of them hold most of it that this is not known."""
+        if self.bytes is None:
+            return False
+        return abs(self.bytes.value - 1) > max(0.1, 3 * self.bytes.error) or self.bytes.error > 0.2
 
 
 def turns_taken(result: Result) -> TurnsTaken | None:
     """None: the run was too short, or Stretto took over nothing."""
     fours = [turns[i : i + 4] for turns in result.summary.turns for i in range(0, len(turns) - 3, 4)]
-    fours = [four for four in fours if all(seconds > 0 for seconds, _ in four)]
+    fours = [four for four in fours if all(turn.seconds > 0 for turn in four)]
     if not fours:
         return None
     ranks = len(result.summary.turns)
@@ -117,11 +134,34 @@ def turns_taken(result: Result) -> TurnsTaken | None:
         result.plan.command,
         result.summary.turn_calls,
         len(fours) // ranks,
-        {name: median(seconds for seconds, _ in turns) for name, turns in sides.items()},
-        {name: median(inside for _, inside in turns) for name, turns in sides.items()},
-        ratio_of_fours([[seconds for seconds, _ in four] for four in fours], ranks),
-        ratio_of_fours([[inside for _, inside in four] for four in fours], ranks),
+        {name: median(turn.seconds for turn in turns) for name, turns in sides.items()},
+        {name: median(turn.mpi_seconds for turn in turns) for name, turns in sides.items()},
+        ratio_of_fours([[turn.seconds for turn in four] for four in fours], ranks),
+        ratio_of_fours([[turn.mpi_seconds for turn in four] for four in fours], ranks),
+        *_ratios_of_work(result.summary.turns),
     )
+
+
+def _ratios_of_work(turns: list[list[Turn]]) -> tuple[Ratio, Ratio] | tuple[None, None]:
+    """`bytes` and `per_byte` of TurnsTaken, from each rank's turns; standard errors by leaving out each four in turn."""
+    count = min(len(one) for one in turns) // 4
+    parts = []  # of a four, over all ranks: bytes of Stretto's and of MPI's turns, seconds of both
+    for at in range(4 * (count // 2), 4 * count, 4):
+        sides = [[turn for one in turns for turn in (one[at + i], one[at + j])] for i, j in ((0, 3), (1, 2))]
+        parts.append(
+            [*(sum(turn.bytes for turn in side) for side in sides), *(sum(turn.seconds for turn in side) for side in sides)]
+        )
+    whole = [sum(column) for column in zip(*parts, strict=True)]
+    without = [[all_of_it - one for all_of_it, one in zip(whole, part, strict=True)] for part in parts]
+    if len(parts) < _FEWEST_FOURS or not all(ours > 0 and theirs > 0 for ours, theirs, *_ in [whole, *without]):
+        return None, None
+
+    def ratio(of: Callable[[list[float]], float]) -> Ratio:
+        others = [of(one) for one in without]
+        spread = sum((one - fmean(others)) ** 2 for one in others) * (len(others) - 1) / len(others)
+        return Ratio(of(whole), spread**0.5)
+
+    return ratio(lambda sums: sums[0] / sums[1]), ratio(lambda sums: sums[2] / sums[3] * sums[1] / sums[0])
 
 
 def ratio_of_fours(fours: list[list[float]], ranks: int = 1) -> Ratio:

@@ -16,7 +16,7 @@ from stretto.errors import StrettoError
 from stretto.files import read_bytes
 
 MAGIC = b"STRETTOR"
-VERSIONS = (1, 2, 3)
+VERSIONS = (1, 2, 3, 4)
 NAME_BYTES = 40
 KIND_SLOTS = 32
 ALIGNMENT = 64  # the thread blocks begin, and are as long as, a multiple of this
@@ -34,7 +34,8 @@ ARRIVAL_CELL = struct.Struct("<Q2I6Q")
 ARRIVAL_CELLS = 32
 TURNS_HEAD = struct.Struct("<2IQ")
 KEPT_TURNS = 512
-TURN = struct.Struct("<2I")
+TURN = struct.Struct("<2IQ")
+SHORT_TURN = struct.Struct("<2I")  # of version 3
 TICKS_OF_TURNS = 1024  # their unit
 MOST_NAMES = 65536  # in one table; more is taken for damage
 MOST_BYTES = 1 << 30  # of one file that is read
@@ -82,6 +83,15 @@ class ArrivalCount:
     repeated: int  # times that the last one was the same as in the collective compared before
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where Stretto and MPI took turns, one of them, as this process saw it."""
+
+    ticks: int
+    in_mpi: int  # ticks in MPI calls
+    bytes: int = 0  # contributed to collectives; 0 where the record does not tell (before version 4)
+
+
 @dataclass(slots=True)
 class Record:
     """What one process counted, its thread blocks added up."""
@@ -104,7 +114,7 @@ class Record:
     kinds: dict[str, KindCount] = field(default_factory=dict)
     arrivals: list[ArrivalCount] = field(default_factory=list)
     turn_calls: int = 0  # collectives in a turn; 0: nobody took turns
-    turns: list[tuple[int, int]] = field(default_factory=list)  # ticks of each, and in MPI calls; from the first of four on
+    turns: list[Turn] = field(default_factory=list)  # from the first of four on
     problem: str = ""
 
     def seconds_per_tick(self) -> float:
@@ -185,7 +195,7 @@ def parse(data: bytes) -> Record:
     if version > 1:
         _read_arrivals(data, arrivals_at, record)
     if version > 2:
-        _read_turns(data, arrivals_at + ARRIVAL_CELLS * ARRIVAL_CELL.size, record)
+        _read_turns(data, arrivals_at + ARRIVAL_CELLS * ARRIVAL_CELL.size, TURN if version > 3 else SHORT_TURN, record)
     return record
 
 
@@ -238,16 +248,16 @@ def _read_arrivals(data: bytes, at: int, record: Record) -> None:
     record.arrivals = [count for count in (ArrivalCount(*cell) for cell in cells) if count.calls]
 
 
-def _read_turns(data: bytes, at: int, record: Record) -> None:
+def _read_turns(data: bytes, at: int, cell: struct.Struct, record: Record) -> None:
     """Those that are kept, in their order, from one that is the first of four."""
-    if at + TURNS_HEAD.size + KEPT_TURNS * TURN.size > len(data):
+    if at + TURNS_HEAD.size + KEPT_TURNS * cell.size > len(data):
         record.problem = record.problem or "cut off before its turns end"
         return
     record.turn_calls, _, count = TURNS_HEAD.unpack_from(data, at)
     first = -(-max(count - KEPT_TURNS, 0) // 4) * 4
     for number in range(first, count):
-        spent, inside = TURN.unpack_from(data, at + TURNS_HEAD.size + number % KEPT_TURNS * TURN.size)
-        record.turns.append((spent * TICKS_OF_TURNS, inside * TICKS_OF_TURNS))
+        spent, inside, *rest = cell.unpack_from(data, at + TURNS_HEAD.size + number % KEPT_TURNS * cell.size)
+        record.turns.append(Turn(spent * TICKS_OF_TURNS, inside * TICKS_OF_TURNS, *rest))
 
 
 def _add_functions(data: bytes, at: int, tables: _Tables, record: Record) -> None:

@@ -206,6 +206,12 @@ def print_turns(taken: TurnsTaken, file: TextIO) -> None:
     rows = [(name, seconds(taken.seconds[name]), seconds(taken.mpi_seconds[name])) for name in ("plain", "accelerated")]
     ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.mpi))
     table(headers, [*rows, ("accelerated / plain", *ratios)], file)
+    if taken.held_unequal_work and taken.bytes and taken.per_byte:
+        held, spent = (f"{ratio.value:.2f} ± {ratio.error:.2f}" for ratio in (taken.bytes, taken.per_byte))
+        say(
+            f"Stretto's turns held {held} times the bytes of MPI's, so as many collectives are not as much work here; "
+            f"time per byte, accelerated / plain: {spent}"
+        )
 
 
 def _ratio(value: float | None) -> str:

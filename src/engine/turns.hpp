@@ -3,6 +3,8 @@
 #pragma once
 #include <cstdint>
 
+#include "trace/recorder.hpp"
+
 namespace stretto::engine {
 
 // Of one communicator, all ranks of which make the same collectives in the same order: so whose turn it is depends on their
@@ -31,7 +33,8 @@ class Turns {
   uint32_t left_ = 0;
   bool is_of_mpi_ = false;
   uint64_t begun_ = 0;
-  uint64_t begin_ = 0, in_mpi_ = 0;  // at the beginning of this turn
+  uint64_t begin_ = 0;      // of this turn
+  trace::Totals at_begin_;  // of the calls before it
 };
 
 }  // namespace stretto::engine

@@ -11,7 +11,7 @@
 namespace stretto::trace {
 
 inline constexpr char record_magic[8] = {'S', 'T', 'R', 'E', 'T', 'T', 'O', 'R'};
-inline constexpr uint32_t record_version = 3;
+inline constexpr uint32_t record_version = 4;
 inline constexpr size_t name_bytes = 40;
 inline constexpr uint32_t arrival_cells = 32;  // communicators whose arrivals are told apart
 inline constexpr int kinds = 32;               // collectives that Stretto may take over, numbered by collective/request.hpp
@@ -64,10 +64,11 @@ struct ArrivalCell {
 };
 static_assert(sizeof(ArrivalCell) == 64);
 
-// Where Stretto and MPI take turns (STRETTO_TURNS): what they took, in units of 1024 ticks.
+// Where Stretto and MPI take turns (STRETTO_TURNS): what one took, in units of 1024 ticks, and what it held.
 struct Turn {
   uint32_t spent;   // from its first collective to that of the next turn
   uint32_t in_mpi;  // of the process meanwhile
+  uint64_t bytes;   // that the process contributed to collectives meanwhile
 };
 
 inline constexpr uint32_t kept_turns = 512;
@@ -78,7 +79,7 @@ struct TurnsCell {
   uint64_t count;             // turns so far
   Turn newest[kept_turns];    // turn i stands at i % kept_turns
 };
-static_assert(sizeof(TurnsCell) == 16 + 8 * kept_turns);
+static_assert(sizeof(TurnsCell) == 16 + 16 * kept_turns);
 
 // A thread block: FunctionCell[functions], KindCell[kinds], uint64_t declines[kinds][reasons], uint64_t ran[kinds][algorithms].
 

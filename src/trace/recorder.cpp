@@ -222,13 +222,15 @@ ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size) {
   return nullptr;
 }
 
-uint64_t mpi_ticks() {
-  if (!memory.load(std::memory_order_acquire)) return 0;
-  uint64_t sum = 0;
+Totals totals() {
+  Totals sum;
+  if (!memory.load(std::memory_order_acquire)) return sum;
   for (uint32_t block = 0; block < std::atomic_ref<uint32_t>(header()->blocks_used).load(std::memory_order_relaxed); ++block) {
     auto* cells = reinterpret_cast<FunctionCell*>(block_at(block));
-    for (FunctionCell* cell = cells; cell < cells + layout.functions; ++cell)
-      sum += std::atomic_ref<uint64_t>(cell->ticks).load(std::memory_order_relaxed);
+    for (FunctionCell* cell = cells; cell < cells + layout.functions; ++cell) {
+      sum.ticks += std::atomic_ref<uint64_t>(cell->ticks).load(std::memory_order_relaxed);
+      sum.bytes += std::atomic_ref<uint64_t>(cell->bytes).load(std::memory_order_relaxed);
+    }
   }
   return sum;
 }

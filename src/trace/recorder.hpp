@@ -61,7 +61,10 @@ inline void count_passed(uint32_t function, uint64_t spent_ticks) {
 ArrivalCell* arrival_cell(uint64_t identity, uint32_t rank, uint32_t size);
 
 // Of all MPI calls so far, in all threads.
-uint64_t mpi_ticks();
+struct Totals {
+  uint64_t ticks = 0, bytes = 0;
+};
+Totals totals();
 // Turn `number` of those that `whose` takes has ended. The record keeps the turns of one, and goes over to another that has had
 // more.
 void tell_turn(const void* whose, uint64_t number, uint32_t calls_each, uint32_t size, Turn turn);

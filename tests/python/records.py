@@ -33,9 +33,9 @@ class Builder:
     blocks: list[Block] = field(default_factory=list)
     arrivals: list[Arrival] = field(default_factory=list)
     turn_calls: int = 0
-    turns: list[tuple[int, int]] = field(default_factory=list)  # all there were
+    turns: list[tuple[int, int, int]] = field(default_factory=list)  # all there were
     magic: bytes = b"STRETTOR"
-    version: int = 3
+    version: int = 4
     header_bytes: int = 488
     stage: int = 2
     rank: int = 0
@@ -77,11 +77,11 @@ class Builder:
         return data + (self.turns_cell() if self.version > 2 else b"")
 
     def turns_cell(self) -> bytes:
-        ring = [(0, 0)] * KEPT_TURNS
+        ring = [(0, 0, 0)] * KEPT_TURNS
         for number, turn in enumerate(self.turns):
             ring[number % KEPT_TURNS] = turn
         head = struct.pack("<2IQ", self.turn_calls, self.size, len(self.turns))
-        return head + b"".join(struct.pack("<2I", *turn) for turn in ring)
+        return head + b"".join(struct.pack("<2IQ", *turn) if self.version > 3 else struct.pack("<2I", *turn[:2]) for turn in ring)
 
 
 def example(rank: int = 0, size: int = 1, **changes: object) -> Builder:

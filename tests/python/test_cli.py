@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -172,9 +173,9 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     assert "no turns to compare" in capfd.readouterr().err
     # Fours of turns whose ratios are 1/2, 3/5, 2/5; two ticks per ns.
     fours = [((5, 1), (10, 2), (10, 2), (5, 1)), ((7, 1), (9, 2), (11, 2), (5, 3)), ((400, 1), (1000, 2), (1000, 2), (400, 1))]
-    turns = [(ticks << 10, inside << 10) for four in fours for ticks, inside in four]
+    turns = [(ticks << 10, inside << 10, 0) for four in fours for ticks, inside in four]
     for rank in (0, 1):
-        builder = example(rank, 2, turn_calls=7, turns=[*turns, (1, 1)])
+        builder = example(rank, 2, turn_calls=7, turns=[*turns, (1, 1, 0)])
         (tmp_path / "records" / f"rank-{rank}.record").write_bytes(builder.bytes())
     assert main([*command, "0"]) == 0
     out = capfd.readouterr().out
@@ -187,7 +188,44 @@ def test_compare_in_one_run(launcher: Path, library: Path, tmp_path: Path, capfd
     assert found["wall"]["value"] == pytest.approx(0.5)
     assert found["wall"]["error"] == pytest.approx(1.2533 * 1.4826 * 0.1 / 3**0.5)
     assert found["mpi"]["value"] == pytest.approx(0.5)
+    assert found["bytes"] is None
     assert main([*command, "3"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (lambda _: (1000, 1000), ""),
+        (lambda i: (1500 + i % 3, 1000), "held 1.50 ± 0.00 times the bytes"),
+        (lambda i: (4000 if i % 3 == 1 else 1, 4000 if i % 3 == 2 else 1), "held 1.33 ±"),  # rarely any,
+        (lambda i: (10**9 if i == 0 else 1000, 1000), ""),  # sent out once, at the start
+        (lambda _: (0, 1000), ""),
+    ],
+)
+def test_turns_that_held_other_work(
+    held: Callable[[int], tuple[int, int]],
+    said: str,
+    launcher: Path,
+    library: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    target = tmp_path / "turns.json"
+    turns = []
+    for i in range(20):
+        ours, theirs = held(i)
+        turns += [(400, 1, ours), (500, 1, theirs), (500, 1, theirs), (400, 1, ours)]
+    for rank in (0, 1):
+        builder = example(rank, 2, turn_calls=7, turns=turns)
+        (tmp_path / "records" / f"rank-{rank}.record").write_bytes(builder.bytes())
+    assert main(["compare", "--one-run", "--library", str(library), "--json", str(target), "--", str(launcher), "0"]) == 0
+    out, err = capfd.readouterr()
+    assert "0.800 ± 0.000" in out
+    assert said in err
+    assert ("turns held" in err) == bool(said)
+    if "1.50" in said:
+        found = json.loads(target.read_text())
+        assert found["per_byte"]["value"] == pytest.approx(0.8 / 1.501, rel=1e-3)
 
 
 @pytest.mark.parametrize(

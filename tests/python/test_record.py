@@ -56,7 +56,7 @@ def test_blocks_beyond_those_used_are_not_read() -> None:
     [
         ({"magic": b"NOTHING!"}, "no Stretto record"),
         ({"magic": bytes(8)}, "no Stretto record"),
-        ({"version": 4}, "version 4"),
+        ({"version": 5}, "version 5"),
         ({"header_bytes": 12}, "header of 12 bytes"),
         ({"block_count": 3, "reasons": ("x",) * 70_000}, "table longer"),
     ],
@@ -78,7 +78,7 @@ def test_hostile_lengths_cost_nothing() -> None:
 def test_a_record_cut_off_gives_what_is_there() -> None:
     builder = example(block_count=2)
     whole = builder.bytes()
-    arrivals, turns = 64 * 32, 16 + 512 * 8
+    arrivals, turns = 64 * 32, 16 + 512 * 16
     for length, part in ((1, "turns"), (turns + 1, "arrivals")):
         ended = record.parse(whole[:-length])
         assert (ended.problem, ended.calls()) == (f"cut off before its {part} end", record.parse(whole).calls())
@@ -144,20 +144,24 @@ def test_arrivals() -> None:
 
 
 def test_turns() -> None:
-    found = record.parse(example(turn_calls=11, turns=[(60, 20), (61, 19), (62, 18)]).bytes())
-    assert (found.turn_calls, found.turns) == (11, [(60 << 10, 20 << 10), (61 << 10, 19 << 10), (62 << 10, 18 << 10)])
+    found = record.parse(example(turn_calls=11, turns=[(60, 20, 8), (61, 19, 0), (62, 18, 1 << 40)]).bytes())
+    assert (found.turn_calls, found.turns) == (
+        11,
+        [record.Turn(60 << 10, 20 << 10, 8), record.Turn(61 << 10, 19 << 10, 0), record.Turn(62 << 10, 18 << 10, 1 << 40)],
+    )
     assert record.parse(example().bytes()).turns == []
-    many = record.parse(example(turn_calls=11, turns=[(i, 1) for i in range(1001)]).bytes()).turns
-    assert [ticks >> 10 for ticks, _ in many] == list(range(492, 1001)), "the newest, from the first of four on"
+    many = record.parse(example(turn_calls=11, turns=[(i, 1, 0) for i in range(1001)]).bytes()).turns
+    assert [turn.ticks >> 10 for turn in many] == list(range(492, 1001)), "the newest, from the first of four on"
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_the_golden_record(version: int) -> None:
     """What the library's own test writes, byte for byte, and what it wrote before."""
     found = record.read(ROOT / "tests" / "golden" / f"record_v{version}" / "example.record")
     cells = [record.ArrivalCount(4096, 1, 4, 10, 50000, 9000, 20000, 3, 6)]
     assert found.arrivals == (cells if version > 1 else [])
-    assert found.turns == ([((60 + i) << 10, (20 - i) << 10) for i in range(5)] if version > 2 else [])
+    turns = [record.Turn((60 + i) << 10, (20 - i) << 10, 1000 * i if version > 3 else 0) for i in range(5)]
+    assert found.turns == (turns if version > 2 else [])
     assert (found.world_rank, found.world_size, found.pid, found.stage) == (1, 4, 4242, "finalized")
     assert found.seconds_per_tick() == pytest.approx(0.5e-9)
     assert found.functions["MPI_Allreduce"] == record.FunctionCount(3, 15000, 3072)

@@ -37,10 +37,10 @@ void fix_counts() {
   count_accelerated(3, 1, 4500, 1024);
   count_declined(3, 1, 5000, 1024);
   *arrival_cell(4096, 1, 4) = {4096, 1, 4, 10, 50000, 9000, 20000, 3, 6};
-  for (uint32_t i = 0; i < 5; ++i) tell_turn(&tables, i, 11, 4, {60 + i, 20 - i});
+  for (uint32_t i = 0; i < 5; ++i) tell_turn(&tables, i, 11, 4, {60 + i, 20 - i, 1000 * i});
 }
 
-TEST(GoldenRecord, CurrentCodeWritesVersion3) {
+TEST(GoldenRecord, CurrentCodeWritesVersion4) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
               if (!open_record(folder.path.c_str(), tables).ok()) return 1;

@@ -37,12 +37,12 @@ TEST(Recorder, WritesHeaderNamesAndCounts) {
             }));
   const Reader record = only_record(folder);
   EXPECT_EQ(0, memcmp(record.header.magic, "STRETTOR", 8));
-  EXPECT_EQ(record.header.version, 3u);
+  EXPECT_EQ(record.header.version, 4u);
   EXPECT_EQ(record.header.header_bytes, 488u);
   EXPECT_EQ(record.header.world_rank, 3);
   EXPECT_EQ(record.header.blocks_used, 1u);
   EXPECT_GT(record.header.last_ns, record.header.start_ns);
-  EXPECT_EQ(record.size(), record.turns() + 16 + 8 * 512);
+  EXPECT_EQ(record.size(), record.turns() + 16 + 16 * 512);
   EXPECT_EQ(record.name(0), "MPI_Send");
   EXPECT_EQ(record.name(4), "size");
   EXPECT_EQ(record.name(6), "tree");
@@ -82,28 +82,31 @@ TEST(Recorder, KeepsTheTurnsOfOneUntilAnotherHasHadMore) {
   Folder folder;
   ASSERT_EQ(0, in_child([&] {
               const int first = 0, second = 0;
-              tell_turn(&first, 0, 11, 2, {1, 1});  // no record yet
+              tell_turn(&first, 0, 11, 2, {1, 1, 1});  // no record yet
               if (!open_record(folder.path.c_str(), tables).ok()) return 1;
-              for (uint32_t i = 0; i < 5; ++i) tell_turn(&first, i, 11, 2, {100 + i, i});
-              for (uint32_t i = 0; i < 8 + kept_turns; ++i) tell_turn(&second, i, 7, 3, {200 + i, i});
-              tell_turn(&first, 5, 11, 2, {105, 5});
-              tell_turn(&second, 0, 7, 3, {300, 0});  // another that stands where the second stood
+              for (uint32_t i = 0; i < 5; ++i) tell_turn(&first, i, 11, 2, {100 + i, i, i});
+              for (uint32_t i = 0; i < 8 + kept_turns; ++i) tell_turn(&second, i, 7, 3, {200 + i, i, uint64_t(i) << 32});
+              tell_turn(&first, 5, 11, 2, {105, 5, 5});
+              tell_turn(&second, 0, 7, 3, {300, 0, 0});  // another that stands where the second stood
               return 0;
             }));
   const Reader record = only_record(folder);
   EXPECT_EQ(record.word_at(record.turns()), 7u | uint64_t(3) << 32);
   EXPECT_EQ(record.word_at(record.turns() + 8), kept_turns);  // from the ninth on, as the first has had five
-  for (uint64_t i = 0; i < kept_turns; ++i) EXPECT_EQ(record.word_at(record.turns() + 16 + 8 * i), (208 + i) | (8 + i) << 32);
+  for (uint64_t i = 0; i < kept_turns; ++i) {
+    EXPECT_EQ(record.word_at(record.turns() + 16 + 16 * i), (208 + i) | (8 + i) << 32);
+    EXPECT_EQ(record.word_at(record.turns() + 24 + 16 * i), (8 + i) << 32);
+  }
 }
 
-TEST(Recorder, AddsUpTheTimeInCallsOfAllThreads) {
+TEST(Recorder, AddsUpTheCallsOfAllThreads) {
   ASSERT_EQ(0, in_child([&] {
-              if (mpi_ticks() != 0) return 1;  // no record yet
+              if (totals().ticks != 0) return 1;  // no record yet
               if (!open_record(nullptr, tables).ok()) return 2;
               count_accelerated_call(1, 3, 1, 40, 4096);
               std::thread([] { count_declined_call(2, 0, 1, 60, 8); }).join();
               count_call(0, 1000, 0);
-              return mpi_ticks() == 1100 ? 0 : 3;
+              return totals().ticks == 1100 && totals().bytes == 4104 ? 0 : 3;
             }));
 }
 
