@@ -10,8 +10,11 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 from devkit.build import build
 from devkit.common import BUILD, MPI_ENVIRONMENTS, OLD_MPI, ROOT, VENV, DevError, environment, jobs, run, say
@@ -29,6 +32,9 @@ class Suite:
     failures: tuple[str, ...] = ()  # each a name, and under it the end of what it printed
 
 
+Task = Callable[[], Suite]
+
+
 def processor_time() -> float:
     """Seconds of all programs that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -38,17 +44,13 @@ def processor_time() -> float:
 def test(part: str = "") -> int:
     """Exit code 1 where any test failed. `quick` leaves out sanitizers and installation, and asks for short MPI tests.
 
-    MPI jobs wait for one another much of their time, so what compiles runs beside them."""
+    MPI jobs wait for one another much of their time, so what compiles runs beside them, and then what is apart from them."""
     if part not in ("", "quick"):
         raise DevError(f"no part {part}: ./dev test or ./dev test quick")
     quick = part == "quick"
     begin, busy = time.monotonic(), processor_time()
-    build("release", tests=True)
-    suites = [ctest("release")]
-    with ThreadPoolExecutor() as pool:
-        beside = pool.submit(compiling_suites) if not quick else None
-        suites += waiting_suites(quick)
-        suites += beside.result() if beside else []
+    build("release")
+    suites = in_two_rows(mpi_suites(quick), compiling_suites(quick), suites_apart(quick))
     print()
     for suite in suites:
         counts = f"{suite.passed:7} passed {suite.failed:5} failed"
@@ -63,18 +65,43 @@ def test(part: str = "") -> int:
     return 1 if failed or not passed else 0
 
 
-def waiting_suites(quick: bool) -> list[Suite]:
-    others = (ROOT / "tests" / name / "run" for name in ("nccl", "nodes", "slurm", "scale"))
-    scripts = [*sorted((ROOT / "tests" / "mpi").glob("*/run")), *others]
-    return [pytest(), *(script_suite(script, quick) for script in scripts)]
+def in_two_rows(first: list[Task], second: list[Task], either: list[Task]) -> list[Suite]:
+    """All of `first`, one after the other, and beside them all of `second`; who is through takes of `either` what is left."""
+    left: SimpleQueue[Task] = SimpleQueue()
+    for task in either:
+        left.put(task)
+
+    def row(own: list[Task]) -> list[Suite]:
+        suites = [task() for task in own]
+        with suppress(Empty):
+            while True:
+                suites.append(left.get_nowait()())
+        return suites
+
+    with ThreadPoolExecutor() as pool:
+        return [suite for done in [pool.submit(row, first), pool.submit(row, second)] for suite in done.result()]
 
 
-def compiling_suites() -> list[Suite]:
-    suites = []
-    for preset in ("asan", "tsan"):
-        build(preset)
-        suites.append(ctest(preset))
-    return [*suites, script_suite(ROOT / "tests" / "packaging" / "run", False)]
+def mpi_suites(quick: bool) -> list[Task]:
+    """These look at what jobs leave in /dev/shm, so only one at a time."""
+    return [partial(script_suite, script, quick) for script in sorted((ROOT / "tests" / "mpi").glob("*/run"))]
+
+
+def suites_apart(quick: bool) -> list[Task]:
+    """In namespaces of their own, or without MPI jobs."""
+    scripts = (ROOT / "tests" / name / "run" for name in ("nodes", "slurm", "nccl", "scale"))
+    return [*(partial(script_suite, script, quick) for script in scripts), pytest]
+
+
+def compiling_suites(quick: bool) -> list[Task]:
+    presets = ("release",) if quick else ("release", "asan", "tsan")
+    packaging = [] if quick else [partial(script_suite, ROOT / "tests" / "packaging" / "run", False)]
+    return [*(partial(unit_tests, preset) for preset in presets), *packaging]
+
+
+def unit_tests(preset: str) -> Suite:
+    build(preset, tests=True)
+    return ctest(preset)
 
 
 def ctest(preset: str) -> Suite:
