@@ -29,10 +29,11 @@ CPP_LEVELS = {
     "nccl": 6,
     "bench": 7,
 }
-PYTHON_LEVELS = {  # profile and profile_report are folders
+PYTHON_LEVELS = {  # profile, profile_report and torch are folders
     "__init__": 0,
     "errors": 0,
     "inside": 0,
+    "torch": 0,
     "elf": 0,
     "trace_layout": 0,
     "profile_model": 0,

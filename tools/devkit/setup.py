@@ -114,7 +114,7 @@ def write_if_changed(file: Path, text: str) -> None:
 
 
 def example_packages() -> None:
-    """Data sets and, where a CPU build can be had, PyTorch: one folder that both MPI environments see."""
+    """Data sets and, where a CPU build can be had, PyTorch: one folder that both MPI environments see, and stretto.torch."""
     files = [REQUIREMENTS / "examples.txt", REQUIREMENTS / "torch.txt"]
     stamp = EXAMPLES / "stretto-setup.stamp"
     if not stamp.is_file() or stamp.read_text() != fingerprint(files):
@@ -130,4 +130,4 @@ def example_packages() -> None:
         shutil.rmtree(EXAMPLES / "probe", ignore_errors=True)
         stamp.write_text(fingerprint(files))
     for folder in MPI_ENVIRONMENTS.values():
-        write_if_changed(site_packages(folder) / "stretto-examples.pth", f"{EXAMPLES}\n")
+        write_if_changed(site_packages(folder) / "stretto-examples.pth", f"{EXAMPLES}\n{ROOT / 'python'}\n")

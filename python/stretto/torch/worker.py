@@ -1,0 +1,88 @@
+"""Calls done one after the other in a thread of their own, so that their caller computes meanwhile."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+Task = Callable[[], Any]
+
+
+class Worker:
+    """Starts its thread with the first call that must not wait."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tasks: queue.SimpleQueue[tuple[Task, torch.futures.Future] | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._begun = self._ended = 0  # written by the caller, by the thread
+
+    def start(self, task: Task) -> torch.futures.Future:
+        """Behind all that were started before. The future has the task's result, or its exception."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            self._thread.start()
+        future = torch.futures.Future()
+        self._begun += 1
+        self._tasks.put((task, future))
+        return future
+
+    def do(self, task: Task) -> torch.futures.Future:
+        """The same, and returns when it is done: in the calling thread if nothing is under way, which saves changing threads."""
+        if self._begun != self._ended:
+            future = self.start(task)
+            self._until_done(future)
+            return future
+        future = torch.futures.Future()
+        _settle(future, task)
+        return future
+
+    def drain(self) -> None:
+        """Returns when all is done that was started."""
+        if self._begun != self._ended:
+            self._until_done(self.start(lambda: None))
+
+    def end(self) -> None:
+        self.drain()
+        if self._thread is not None:
+            self._tasks.put(None)
+            self._thread.join()
+            self._thread = None
+
+    @staticmethod
+    def _until_done(future: torch.futures.Future) -> None:
+        done = threading.Event()
+        future.add_done_callback(lambda _: done.set())
+        done.wait()
+
+    def _work(self) -> None:
+        while (one := self._tasks.get()) is not None:
+            task, future = one
+            # Counted first: who sees the future done may go on without this thread.
+            result = _outcome(task)
+            self._ended += 1
+            _tell(future, result)
+            del one, task, future, result  # tensors must not live until the next one comes
+
+
+def _outcome(task: Task) -> tuple[Any, Exception | None]:
+    try:
+        return task(), None
+    except Exception as error:
+        return None, error
+
+
+def _tell(future: torch.futures.Future, outcome: tuple[Any, Exception | None]) -> None:
+    result, error = outcome
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _settle(future: torch.futures.Future, task: Task) -> None:
+    _tell(future, _outcome(task))

@@ -1,0 +1,67 @@
+"""Training with sharded parameters and optimizer state: allgathers and reduce-scatters, in C++ and in Python.
+
+Usage: as examples/ddp.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+
+import stretto.torch
+
+
+def losses(model: nn.Module, optimizer: torch.optim.Optimizer, group: dist.ProcessGroup, steps: int) -> list[float]:
+    generator = torch.Generator().manual_seed(dist.get_rank())
+    found = []
+    for _ in range(steps):
+        given = torch.randn(16, 20, generator=generator)
+        loss = (model(given).sum(1) - given[:, 0]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total = loss.detach().clone()
+        dist.all_reduce(total, dist.ReduceOp.AVG if dist.get_backend(group) == "stretto" else dist.ReduceOp.SUM, group)
+        found.append(float(total) / (1 if dist.get_backend(group) == "stretto" else dist.get_world_size()))
+    return found
+
+
+def network() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(20, 33), nn.Tanh(), nn.Linear(33, 7))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--backend", required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    stretto.torch.init_process_group()
+    group = dist.group.WORLD if options.backend == "stretto" else dist.new_group(backend=options.backend)
+    mesh = DeviceMesh.from_group(group, "cpu")
+    sharded = network()
+    for part in (sharded[0], sharded[2], sharded):
+        fully_shard(part, mesh=mesh)
+    found = losses(sharded, torch.optim.SGD(sharded.parameters(), lr=0.05), group, options.steps)
+    copied = nn.parallel.DistributedDataParallel(network(), process_group=group, gradient_as_bucket_view=True)
+    zero = ZeroRedundancyOptimizer(copied.parameters(), torch.optim.Adam, process_group=group, lr=0.01)
+    found += losses(copied, zero, group, options.steps)
+    objects = [None] * dist.get_world_size()
+    dist.all_gather_object(objects, {"rank": dist.get_rank()}, group=group)
+    assert [one["rank"] for one in objects] == list(range(dist.get_world_size()))
+    if dist.get_rank() == 0:
+        options.json.write_text(json.dumps({"losses": found}))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
