@@ -1,13 +1,15 @@
-"""The checkout's own tools: the layer check and the reader of the README's commands."""
+"""The checkout's own tools: the layer check, the reader of the README's commands, and how ./dev test goes through its suites."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
 import check_layers
 import readme_commands
+from devkit.test import Suite, Task, in_two_rows
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,32 @@ rm -rf nothing
 def test_readme_commands() -> None:
     assert readme_commands.commands(README, "quick start") == "./dev setup\n./dev build   # compile\n./dev demo"
     assert readme_commands.commands(README, "Absent") == ""
+
+
+def test_suites_in_two_rows() -> None:
+    """The second row waits for the last of the first, so the first must have taken all that either may do."""
+    through = threading.Event()
+    begun: list[str] = []
+
+    def suite(name: str, waits: bool = False) -> Task:
+        def task() -> Suite:
+            begun.append(name)
+            if waits:
+                assert through.wait(20)
+            if name == "f":
+                through.set()
+            return Suite(name, 1, 0, 0.0)
+
+        return task
+
+    found = in_two_rows([suite("a"), suite("b")], [suite("c", waits=True), suite("d")], [suite("e"), suite("f")])
+    assert [one.name for one in found] == ["a", "b", "e", "f", "c", "d"]
+    assert sorted(begun) == list("abcdef")
+
+
+def test_a_suite_that_raises_is_no_end_of_them() -> None:
+    def broken() -> Suite:
+        raise IndexError("a list of its own")
+
+    with pytest.raises(IndexError, match="of its own"):
+        in_two_rows([], [], [broken])
