@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from stretto.analysis import SCHEMA, Turn
 from stretto.session import Result
 
-_FEWEST_FOURS = 4  # of which a spread can be told
+_FEWEST_FOURS = 8  # of which a spread can be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,13 @@ class TurnsTaken:
 
     @property
     def held_unequal_work(self) -> bool:
-        """Beyond what is chance, or so few of them hold most of it that this is not known."""
-        if self.bytes is None:
-            return False
-        return abs(self.bytes.value - 1) > max(0.1, 3 * self.bytes.error) or self.bytes.error > 0.2
+        """Beyond what is chance."""
+        return self.bytes is not None and abs(self.bytes.value - 1) > max(0.1, 3 * self.bytes.error)
+
+    @property
+    def may_have_held_unequal_work(self) -> bool:
+        """Too few of them hold most of it to tell."""
+        return self.bytes is not None and self.bytes.error > 0.2
 
 
 def turns_taken(result: Result) -> TurnsTaken | None:
@@ -144,6 +147,8 @@ def turns_taken(result: Result) -> TurnsTaken | None:
 
 def _ratios_of_work(turns: list[list[Turn]]) -> tuple[Ratio, Ratio] | tuple[None, None]:
     """`bytes` and `per_byte` of TurnsTaken, from each rank's turns; standard errors by leaving out each four in turn."""
+    most = max(len(one) for one in turns) // 4
+    turns = [one for one in turns if len(one) // 4 >= most - 1]  # others took those of another communicator
     count = min(len(one) for one in turns) // 4
     parts = []  # of a four, over all ranks: bytes of Stretto's and of MPI's turns, seconds of both
     for at in range(4 * (count // 2), 4 * count, 4):
@@ -153,7 +158,7 @@ def _ratios_of_work(turns: list[list[Turn]]) -> tuple[Ratio, Ratio] | tuple[None
         )
     whole = [sum(column) for column in zip(*parts, strict=True)]
     without = [[all_of_it - one for all_of_it, one in zip(whole, part, strict=True)] for part in parts]
-    if len(parts) < _FEWEST_FOURS or not all(ours > 0 and theirs > 0 for ours, theirs, *_ in [whole, *without]):
+    if len(parts) < _FEWEST_FOURS or not all(min(sums) > 0 for sums in [whole, *without]):
         return None, None
 
     def ratio(of: Callable[[list[float]], float]) -> Ratio:

@@ -207,12 +207,11 @@ def print_turns(taken: TurnsTaken, file: TextIO) -> None:
     rows = [(name, seconds(taken.seconds[name]), seconds(taken.mpi_seconds[name])) for name in ("plain", "accelerated")]
     ratios = (f"{ratio.value:.3f} ± {ratio.error:.3f}" for ratio in (taken.wall, taken.mpi))
     table(headers, [*rows, ("accelerated / plain", *ratios)], file)
-    if taken.held_unequal_work and taken.bytes and taken.per_byte:
+    unequal = taken.held_unequal_work
+    if taken.bytes and taken.per_byte and (unequal or taken.may_have_held_unequal_work):
         held, spent = (f"{ratio.value:.2f} ± {ratio.error:.2f}" for ratio in (taken.bytes, taken.per_byte))
-        say(
-            f"Stretto's turns held {held} times the bytes of MPI's, so as many collectives are not as much work here; "
-            f"time per byte, accelerated / plain: {spent}"
-        )
+        so = "as many collectives are not as much work here" if unequal else "too few turns hold most of them to compare turns"
+        say(f"Stretto's turns held {held} times the bytes of MPI's: {so}; time per byte, accelerated / plain: {spent}")
 
 
 def _ratio(value: float | None) -> str:

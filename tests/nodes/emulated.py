@@ -82,8 +82,14 @@ class Network:
     pids: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.number = next(n for n in range(1, 250) if not Path(f"/sys/class/net/strettobr{n}").exists())
-        self.bridge = f"strettobr{self.number}"
+        for self.number in range(1, 250):
+            self.bridge = f"strettobr{self.number}"
+            with contextlib.suppress(subprocess.CalledProcessError):
+                if not Path(f"/sys/class/net/{self.bridge}").exists():
+                    _ip("link", "add", self.bridge, "type", "bridge")
+                    break
+        else:
+            raise OSError("no bridge can be made")
         self.folder = Path(tempfile.mkdtemp(prefix="stretto-nodes-"))
 
     @property
@@ -104,7 +110,6 @@ class Network:
         (self.folder / "hosts").write_text("\n".join(hosts) + "\n")
         self.agent.write_text(_AGENT.replace("FOLDER", str(self.folder)))
         self.agent.chmod(0o755)
-        _ip("link", "add", self.bridge, "type", "bridge")
         _ip("addr", "add", f"{head}/24", "dev", self.bridge)
         _ip("link", "set", self.bridge, "up")
         for node, name in enumerate(names):

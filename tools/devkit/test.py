@@ -100,7 +100,10 @@ def compiling_suites(quick: bool) -> list[Task]:
 
 
 def unit_tests(preset: str) -> Suite:
-    build(preset, tests=True)
+    try:
+        build(preset, tests=True)
+    except DevError as error:  # the other suites count all the same
+        return Suite(f"unit ({preset})", 0, 1, 0.0, (f"not built\n{error}",))
     return ctest(preset)
 
 

@@ -16,13 +16,14 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import traceback
 from types import TracebackType
 from typing import Any
 
 import torch.distributed as dist
 from mpi4py import MPI
 
-from stretto.torch.group import MpiGroup
+from stretto.torch.group import OTHER_RANKS, MpiGroup
 
 __all__ = ["BACKEND", "MpiGroup", "init_process_group"]
 
@@ -33,12 +34,23 @@ def init_process_group(**options: Any) -> None:
     """`torch.distributed.init_process_group` for the ranks of MPI_COMM_WORLD, which torch's ranks are then. Collective.
 
     options: what torch.distributed.init_process_group takes besides the backend, store, rank and world_size.
-    A rank that ends by an exception ends the job from now on, as the others would wait for it.
+    From the call on a rank that ends by an exception ends the job, as the others would wait for it.
+    RuntimeError: the launcher has started more processes than MPI knows of.
     """
     world = MPI.COMM_WORLD
-    dist.init_process_group(BACKEND, store=_store(world), rank=world.rank, world_size=world.size, **options)
+    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        if os.environ.get(name, "").isdigit() and int(os.environ[name]) != world.size:
+            raise RuntimeError(f"{name} is {os.environ[name]}, and MPI has {world.size}: {OTHER_RANKS}")
+    try:
+        dist.init_process_group(BACKEND, store=_store(world), rank=world.rank, world_size=world.size, **options)
+    except Exception:
+        if world.size > 1:  # the others may wait for this one already
+            traceback.print_exc()
+            sys.stderr.flush()
+            world.Abort(1)
+        raise
     if world.size > 1:
-        _abort_where_an_exception_ends_a_rank()  # torch's hook, which tells the rank too, is within
+        _end_the_job_where_an_exception_ends_a_rank()
 
 
 def _store(world: MPI.Intracomm) -> dist.Store:
@@ -51,13 +63,15 @@ def _store(world: MPI.Intracomm) -> dist.Store:
     return mine or dist.TCPStore(host, port, world.size, False, wait_for_workers=False)
 
 
-def _abort_where_an_exception_ends_a_rank() -> None:
-    before = sys.excepthook
+def _end_the_job_where_an_exception_ends_a_rank() -> None:
+    """torch's own hook, which tells the rank, is within."""
+    tell, process = sys.excepthook, os.getpid()
 
     def tell_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        before(kind, error, trace)
+        tell(kind, error, trace)
         sys.stderr.flush()
-        MPI.COMM_WORLD.Abort(1)
+        if os.getpid() == process and not MPI.Is_finalized():  # no child's
+            MPI.COMM_WORLD.Abort(1)
 
     sys.excepthook = tell_and_abort
 

@@ -19,12 +19,15 @@ import torch
 import torch.distributed as dist
 from mpi4py import MPI
 
-from stretto.torch.tensors import Reduction, dense, flat, is_plain, moved, pieces, plain, room, unflatten
+from stretto.torch.tensors import Reduction, all_dense, dense, flat, is_plain, moved, plain, room, unflatten
 from stretto.torch.worker import Worker
 
 Tensors = Sequence[torch.Tensor]
 _groups: weakref.WeakSet[MpiGroup] = weakref.WeakSet()
 _TAGS = 32767  # every MPI has as many
+OTHER_RANKS = (
+    "start the program by the mpirun of the MPI that mpi4py was built for, and let stretto.torch.init_process_group() tell torch"
+)
 
 
 class MpiGroup(dist.ProcessGroup):
@@ -39,6 +42,7 @@ class MpiGroup(dist.ProcessGroup):
         self._name = name
         self._communicator = _communicator(ranks, rank, name)
         self._worker = Worker("stretto.torch")
+        self._messages: list[Message] = []
         _groups.add(self)
 
     @property
@@ -60,7 +64,7 @@ class MpiGroup(dist.ProcessGroup):
 
     def _collective(self, opts: Any, result: Any, task: Callable[[], None]) -> dist.Work:
         def whole() -> Any:
-            with torch.no_grad():
+            with torch.inference_mode():  # the caller may be in it, and only there may its tensors be written
                 task()
             return result
 
@@ -117,14 +121,14 @@ class MpiGroup(dist.ProcessGroup):
     def _reduce_scatter(self, op: Any, todo: Iterable[tuple[torch.Tensor, Tensors]], opts: Any, result: Any) -> dist.Work:
         """Each output from blocks for all ranks: one tensor that holds them, or several of which each is one or more."""
         mpi = self._communicator
-        planned = [(dense(output), blocks, Reduction.of(op, output.dtype)) for output, blocks in todo]
+        planned = [(dense(output), all_dense(blocks), Reduction.of(op, output.dtype)) for output, blocks in todo]
         for output, blocks, _ in planned:
             _check(sum(block.numel() for block in blocks) == output.numel() * mpi.size, "a block for each rank to reduce_scatter")
             _check(all(block.dtype == output.dtype for block in blocks), "tensors of one type to reduce_scatter")
 
         def task() -> None:
             for output, blocks, how in planned:
-                whole = how.opened(dense(blocks[0]) if len(blocks) == 1 else flat(blocks))
+                whole = how.opened(blocks[0] if len(blocks) == 1 else flat(blocks))
                 into = how.room(output)
                 mpi.Reduce_scatter_block(how.buffer(whole, into.numel()), how.buffer(into), how.operation)
                 how.close(into, output, mpi.size)
@@ -150,26 +154,27 @@ class MpiGroup(dist.ProcessGroup):
         return self._allgather([([output], given)], opts, output)
 
     def all_gather_single_coalesced(self, outputs: Tensors, given: Tensors, opts: Any = None) -> dist.Work:
-        return self._allgather([([output], one) for output, one in zip(outputs, given, strict=True)], opts, list(outputs))
+        return self._allgather((([output], one) for output, one in zip(outputs, given, strict=True)), opts, list(outputs))
 
     def allgather(self, outputs: Sequence[Tensors], given: Tensors, opts: Any = None) -> dist.Work:
-        return self._allgather(list(zip(outputs, given, strict=True)), opts, [list(one) for one in outputs])
+        return self._allgather(zip(outputs, given, strict=True), opts, [list(one) for one in outputs])
 
     def allgather_coalesced(self, outputs: Sequence[Tensors], given: Tensors, opts: Any = None) -> dist.Work:
         """outputs: of each rank, what it gave."""
-        by_tensor = list(zip(*outputs, strict=True))
-        return self._allgather(list(zip(by_tensor, given, strict=True)), opts, [list(one) for one in outputs])
+        by_tensor = zip(*outputs, strict=True)
+        return self._allgather(zip(by_tensor, given, strict=True), opts, [list(one) for one in outputs])
 
-    def _allgather(self, todo: list[tuple[Tensors, torch.Tensor]], opts: Any, result: Any) -> dist.Work:
+    def _allgather(self, todo: Iterable[tuple[Tensors, torch.Tensor]], opts: Any, result: Any) -> dist.Work:
         """Into one tensor with room for all blocks, or into one for each."""
         mpi = self._communicator
-        for outputs, given in todo:
+        planned = [(all_dense(outputs), dense(given)) for outputs, given in todo]
+        for outputs, given in planned:
             _check(sum(one.numel() for one in outputs) == given.numel() * mpi.size, "room for a block of each rank in allgather")
             _check(all(one.dtype == given.dtype for one in outputs), "tensors of one type to allgather")
 
         def task() -> None:
-            for outputs, given in todo:
-                block = plain(dense(given))
+            for outputs, given in planned:
+                block = plain(given)
                 with _Whole(outputs) as whole:
                     mpi.Allgather(moved(block), moved(whole, block.numel()))
 
@@ -178,7 +183,7 @@ class MpiGroup(dist.ProcessGroup):
     def gather(self, outputs: Sequence[Tensors], given: Tensors, opts: Any) -> dist.Work:
         root, mpi = opts.rootRank, self._communicator
         block = dense(_only(given))
-        into = _only(outputs) if mpi.rank == root else []
+        into = all_dense(_only(outputs)) if mpi.rank == root else []
         if mpi.rank == root:
             _check(sum(one.numel() for one in into) == block.numel() * mpi.size, "room for a block of each rank to gather")
 
@@ -195,7 +200,7 @@ class MpiGroup(dist.ProcessGroup):
     def scatter(self, outputs: Tensors, given: Sequence[Tensors], opts: Any) -> dist.Work:
         root, mpi = opts.rootRank, self._communicator
         block = dense(_only(outputs))
-        blocks = _only(given) if mpi.rank == root else []
+        blocks = all_dense(_only(given)) if mpi.rank == root else []
         if mpi.rank == root:
             _check(sum(one.numel() for one in blocks) == block.numel() * mpi.size, "a block for each rank to scatter")
 
@@ -212,11 +217,12 @@ class MpiGroup(dist.ProcessGroup):
         mpi = self._communicator
         _check(len(outputs) == len(given) == mpi.size, "a tensor for each rank to alltoall")
         to, of = [one.numel() for one in given], [one.numel() for one in outputs]
+        leaving, coming = all_dense(given), all_dense(outputs)
 
         def task() -> None:
-            sent = flat(given)
-            with _Whole(outputs) as whole:
-                mpi.Alltoallv(pieces(sent, to), pieces(whole, of))
+            sent = flat(leaving)
+            with _Whole(coming) as whole:
+                mpi.Alltoallv(moved(sent, to), moved(whole, of))
 
         return self._collective(opts, list(outputs), task)
 
@@ -233,11 +239,12 @@ class MpiGroup(dist.ProcessGroup):
             return [one * a_row for one in rows or [length // mpi.size] * mpi.size]
 
         from_each, to_each = counts(output, of), counts(given, to)
+        leaving, coming = dense(given), dense(output)
 
         def task() -> None:
-            sent = plain(dense(given))
-            with _Whole([output]) as whole:
-                mpi.Alltoallv(pieces(sent, to_each), pieces(whole, from_each))
+            sent = plain(leaving)
+            with _Whole([coming]) as whole:
+                mpi.Alltoallv(moved(sent, to_each), moved(whole, from_each))
 
         return self._collective(opts, output, task)
 
@@ -256,15 +263,21 @@ class MpiGroup(dist.ProcessGroup):
 
     def send(self, tensors: Tensors, to: int, tag: int) -> dist.Work:
         tensor = plain(dense(_only(tensors)))
-        return Message(self._communicator.Isend(moved(tensor), to, tag), tensor)
+        return self._message(self._communicator.Isend(moved(tensor), to, tag), tensor)
 
     def recv(self, tensors: Tensors, of: int, tag: int) -> dist.Work:
         tensor = dense(_only(tensors))
         into = room(tensor)
-        return Message(self._communicator.Irecv(moved(into), of, tag), into, tensor)
+        return self._message(self._communicator.Irecv(moved(into), of, tag), into, tensor)
 
     def recv_anysource(self, tensors: Tensors, tag: int) -> dist.Work:
         return self.recv(tensors, MPI.ANY_SOURCE, tag)
+
+    def _message(self, *parts: Any) -> Message:
+        """MPI has its memory until it has come, also where nobody keeps what is returned."""
+        self._messages = [one for one in self._messages if not one.is_completed()]
+        self._messages.append(Message(*parts))
+        return self._messages[-1]
 
 
 class Deed(dist.Work):
@@ -332,7 +345,7 @@ class _Whole:
     """Plain room for what goes into tensors: a single one itself if it is, else new memory that is copied to them."""
 
     def __init__(self, tensors: Tensors) -> None:
-        self._tensors = [dense(one) for one in tensors]
+        self._tensors = tensors
 
     def __enter__(self) -> torch.Tensor:
         first = self._tensors[0]
@@ -355,11 +368,14 @@ def _communicator(ranks: Sequence[int], rank: int, name: str) -> MPI.Intracomm:
     if len(ranks) == world.size:
         known = world.allreduce(known, MPI.LAND)
     if not known:
-        raise RuntimeError(
-            f"torch.distributed has other ranks than MPI, which has {world.size}: start the program by mpirun, and let "
-            "stretto.torch.init_process_group() tell torch"
-        )
-    return world.Create_group(world.Get_group().Incl(ranks), zlib.crc32(name.encode()) % _TAGS)
+        raise RuntimeError(f"torch.distributed has other ranks than MPI, which has {world.size}: {OTHER_RANKS}")
+    everybody = world.Get_group()
+    members = everybody.Incl(ranks)
+    try:
+        return world.Create_group(members, zlib.crc32(name.encode()) % _TAGS)
+    finally:
+        members.Free()
+        everybody.Free()
 
 
 def _operation(opts: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,11 @@ _NUMBERS = {
     torch.int64: MPI.INT64_T,
     torch.uint8: MPI.UINT8_T,
     torch.bool: MPI.UINT8_T,
+    **{
+        getattr(torch, name): kind  # in newer releases
+        for name, kind in (("uint16", MPI.UINT16_T), ("uint32", MPI.UINT32_T), ("uint64", MPI.UINT64_T))
+        if hasattr(torch, name)
+    },
     torch.complex64: MPI.C_FLOAT_COMPLEX,
     torch.complex128: MPI.C_DOUBLE_COMPLEX,
 }
@@ -54,6 +59,10 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.detach()
 
 
+def all_dense(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
+    return [dense(one) for one in tensors]
+
+
 def is_plain(tensor: torch.Tensor) -> bool:
     """Whether its memory is its elements, one behind the other."""
     return tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
@@ -69,30 +78,26 @@ def room(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if is_plain(tensor) else torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
-def _memory(tensor: torch.Tensor) -> Any:
-    return tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy()
+def moved(tensor: torch.Tensor, counts: int | list[int] | None = None) -> Buffer:
+    """A plain tensor to be sent or received as it is; in blocks of as many elements, or of as many each."""
+    return _buffer(tensor, counts, _WORDS[tensor.itemsize])
 
 
-def moved(tensor: torch.Tensor, count: int = -1) -> Buffer:
-    """A plain tensor to be sent or received as it is; in blocks of `count` elements."""
-    return [_memory(tensor), tensor.numel() if count < 0 else count, _WORDS[tensor.itemsize]]
-
-
-def pieces(tensor: torch.Tensor, counts: Sequence[int]) -> Buffer:
-    """A plain tensor in pieces of so many elements, one behind the other."""
-    return [_memory(tensor), list(counts), _WORDS[tensor.itemsize]]
+def _buffer(tensor: torch.Tensor, counts: int | list[int] | None, kind: MPI.Datatype) -> Buffer:
+    memory = tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8).numpy()
+    return [memory, tensor.numel() if counts is None else counts, kind]
 
 
 def flat(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
     """Their elements, one behind the other, in new memory."""
-    return plain(torch.cat([dense(one).reshape(-1) for one in tensors]))
+    return plain(torch.cat([one.reshape(-1) for one in tensors]))
 
 
 def unflatten(whole: torch.Tensor, into: Iterable[torch.Tensor]) -> None:
     """The reverse of flat()."""
     at = 0
     for one in into:
-        dense(one).copy_(whole[at : at + one.numel()].view(one.shape))
+        one.copy_(whole[at : at + one.numel()].view(one.shape))
         at += one.numel()
 
 
@@ -121,7 +126,7 @@ class Reduction:
             or (operation in _OF_BITS and (real or complex_))
             or (operation in _OF_ORDER and complex_)
         ):
-            raise TypeError(f"the backend stretto cannot reduce {dtype} by {op}")
+            raise TypeError(f"the backend stretto cannot reduce {dtype} by {getattr(op, 'op', op)}")
         return cls(operation, number, widened, is_mean)
 
     def opened(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -132,9 +137,9 @@ class Reduction:
         """Where the result of as many elements may go: the tensor itself if it may."""
         return torch.empty(tensor.shape, dtype=torch.float32) if self.widened else room(tensor)
 
-    def buffer(self, tensor: torch.Tensor, count: int = -1) -> Buffer:
+    def buffer(self, tensor: torch.Tensor, count: int | None = None) -> Buffer:
         """Of what opened() or room() gave; in blocks of `count` elements."""
-        return [_memory(tensor), tensor.numel() if count < 0 else count, self.number]
+        return _buffer(tensor, count, self.number)
 
     def close(self, result: torch.Tensor, into: torch.Tensor, ranks: int) -> None:
         if self.is_mean:

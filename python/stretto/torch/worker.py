@@ -22,7 +22,12 @@ class Worker:
         self._begun = self._ended = 0  # written by the caller, by the thread
 
     def start(self, task: Task) -> torch.futures.Future:
-        """Behind all that were started before. The future has the task's result, or its exception."""
+        """Behind all that were started before. The future has the task's result, or its exception.
+
+        Of what a future's callback starts, in this thread, all that were before are done, and nobody else could do it.
+        """
+        if threading.current_thread() is self._thread:
+            return _done(task)
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
@@ -37,9 +42,7 @@ class Worker:
             future = self.start(task)
             self._until_done(future)
             return future
-        future = torch.futures.Future()
-        _settle(future, task)
-        return future
+        return _done(task)
 
     def drain(self) -> None:
         """Returns when all is done that was started."""
@@ -84,5 +87,7 @@ def _tell(future: torch.futures.Future, outcome: tuple[Any, Exception | None]) -
         future.set_exception(error)
 
 
-def _settle(future: torch.futures.Future, task: Task) -> None:
+def _done(task: Task) -> torch.futures.Future:
+    future = torch.futures.Future()
     _tell(future, _outcome(task))
+    return future

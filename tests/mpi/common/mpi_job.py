@@ -219,7 +219,9 @@ def compile_program(mpi: Mpi, name: str, sources: list[Path], *flags: str) -> Pa
         return program
     BUILD.mkdir(parents=True, exist_ok=True)
     compiler = mpi.cc if sources[0].suffix == ".c" else mpi.cxx
-    subprocess.run([compiler, *flags, *map(str, sources), "-o", str(program)], check=True)
+    new = program.with_name(f"{program.name}.{os.getpid()}")  # another suite may be about to start the old one
+    subprocess.run([compiler, *flags, *map(str, sources), "-o", str(new)], check=True)
+    new.replace(program)
     return program
 
 

@@ -1,21 +1,41 @@
-"""What a program may do wrong. Usage: mistakes.py exception|alone"""
+"""What a program may do wrong. Usage: mistakes.py exception|start|child|alone"""
 
+import os
 import sys
 
 import torch
 import torch.distributed as dist
+from mpi4py import MPI
 
 import stretto.torch
 
-if sys.argv[1] == "exception":
-    stretto.torch.init_process_group()
-    if dist.get_rank() == 1:
-        raise ValueError("of this rank alone")
-    dist.all_reduce(torch.ones(1))
-else:
-    try:
-        dist.init_process_group("stretto")
-    except RuntimeError as error:
-        print(error)
-    else:
-        sys.exit("no error")
+match sys.argv[1]:
+    case "exception":
+        stretto.torch.init_process_group()
+        if dist.get_rank() == 1:
+            raise ValueError("of this rank alone")
+        dist.all_reduce(torch.ones(1))
+    case "start":  # one rank fails to come
+        if MPI.COMM_WORLD.rank == 0:
+            dist.TCPStore = None
+        stretto.torch.init_process_group()
+    case "child":  # of a rank, and nothing of the job
+        stretto.torch.init_process_group()
+        child = os.fork()
+        if child == 0:
+            try:
+                raise ValueError("of a child")
+            except ValueError:
+                sys.excepthook(*sys.exc_info())
+            os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+        dist.all_reduce(torch.ones(1))
+        print("right")
+    case "alone":
+        for start in (stretto.torch.init_process_group, lambda: dist.init_process_group("stretto")):
+            try:
+                start()
+            except RuntimeError as error:
+                print(error)
+            else:
+                sys.exit("no error")

@@ -253,15 +253,43 @@ KINDS = (
 )
 
 
-def refused(rank: int) -> None:
+def special(rank: int, size: int) -> None:
+    """What random calls do not come to."""
+    small = torch.tensor([1, 60000 // size]).to(torch.uint16)
+    dist.all_reduce(small)
+    assert small.tolist() == [size, 60000 // size * size], small
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.inference_mode():
+            mean = torch.full((4,), float(rank), dtype=dtype)
+            dist.all_reduce(mean, dist.ReduceOp.AVG, async_op=True).wait()
+            assert mean.tolist() == [(size - 1) / 2] * 4, mean
+    # A future's callback may start a collective, and wait for it.
+    again = torch.ones(3)
+
+    def twice(_: torch.futures.Future) -> torch.Tensor:
+        return dist.all_reduce(again, async_op=True).get_future().wait()[0]
+
+    done = dist.all_reduce(again, async_op=True).get_future().then(twice).wait()
+    assert done.tolist() == [float(size * size)] * 3, done
+    # Nobody keeps what is returned here.
+    for _ in range(20):
+        dist.isend(torch.full((100000,), float(rank)), (rank + 1) % size)
+    for _ in range(20):
+        into = torch.zeros(100000)
+        dist.recv(into, (rank - 1) % size)
+        assert into.eq(float((rank - 1) % size)).all()
+
+
+def refused(rank: int, size: int) -> None:
     """What cannot be done is an error before anything is sent, the same on all ranks."""
     wrong = (
         (TypeError, lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG)),
         (TypeError, lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BXOR)),
         (TypeError, lambda: dist.all_reduce(torch.eye(2).to_sparse())),
         (TypeError, lambda: dist.broadcast(torch.ones(2, device="meta"), 0)),
-        (ValueError, lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3), [1] * dist.get_world_size() + [9])),
-        (ValueError, lambda: dist.all_gather_into_tensor(torch.ones(1 + 2 * dist.get_world_size()), torch.ones(2))),
+        (TypeError, lambda: dist.all_gather([torch.ones(2)] * size, torch.ones(2, device="meta"), async_op=True)),
+        (ValueError, lambda: dist.all_to_all_single(torch.ones(3), torch.ones(3), [1] * size + [9])),
+        (ValueError, lambda: dist.all_gather_into_tensor(torch.ones(1 + 2 * size), torch.ones(2))),
     )
     for kind, call in wrong:
         try:
@@ -279,7 +307,8 @@ def main() -> None:
     size, rank = dist.get_world_size(), dist.get_rank()
     members = [list(range(size)), *(sorted(shared.sample(range(size), shared.randint(1, size))) for _ in range(3))]
     groups = [(ranks, dist.group.WORLD if len(ranks) == size else dist.new_group(ranks)) for ranks in members]
-    refused(rank)
+    refused(rank, size)
+    special(rank, size)
     under_way: list[tuple[dist.Work | None, Check]] = []
     for number in range(calls):
         ranks, group = shared.choice(groups)
