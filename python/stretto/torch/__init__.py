@@ -18,16 +18,19 @@ import socket
 import sys
 import traceback
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
-from mpi4py import MPI
 
-from stretto.torch.group import OTHER_RANKS, MpiGroup
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
-__all__ = ["BACKEND", "MpiGroup", "init_process_group"]
+__all__ = ["BACKEND", "init_process_group"]
 
 BACKEND = "stretto"
+OTHER_RANKS = (
+    "start the program by the mpirun of the MPI that mpi4py was built for, and let stretto.torch.init_process_group() tell torch"
+)
 
 
 def init_process_group(**options: Any) -> None:
@@ -37,6 +40,8 @@ def init_process_group(**options: Any) -> None:
     From the call on a rank that ends by an exception ends the job, as the others would wait for it.
     RuntimeError: the launcher has started more processes than MPI knows of.
     """
+    from mpi4py import MPI  # which calls MPI_Init: not in processes that only import the program, such as loaders of data
+
     world = MPI.COMM_WORLD
     for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
         if os.environ.get(name, "").isdigit() and int(os.environ[name]) != world.size:
@@ -55,6 +60,8 @@ def init_process_group(**options: Any) -> None:
 
 def _store(world: MPI.Intracomm) -> dist.Store:
     """Of rank 0, which all reach; torch's own business needs one."""
+    from mpi4py import MPI
+
     node = world.Split_type(MPI.COMM_TYPE_SHARED)
     host = "127.0.0.1" if node.size == world.size else os.environ.get("MASTER_ADDR") or socket.gethostname()
     node.Free()
@@ -65,6 +72,8 @@ def _store(world: MPI.Intracomm) -> dist.Store:
 
 def _end_the_job_where_an_exception_ends_a_rank() -> None:
     """torch's own hook, which tells the rank, is within."""
+    from mpi4py import MPI
+
     tell, process = sys.excepthook, os.getpid()
 
     def tell_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -76,8 +85,10 @@ def _end_the_job_where_an_exception_ends_a_rank() -> None:
     sys.excepthook = tell_and_abort
 
 
-def _group(options: Any, _: Any) -> MpiGroup:
+def _group(options: Any, _: Any) -> dist.ProcessGroup:
     """What torch calls on the members of a new group."""
+    from stretto.torch.group import MpiGroup
+
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
     return MpiGroup(options.group_rank, ranks, options.group_id)
 

@@ -19,19 +19,21 @@ import torch
 import torch.distributed as dist
 from mpi4py import MPI
 
+from stretto.torch import OTHER_RANKS
 from stretto.torch.tensors import Reduction, all_dense, dense, flat, is_plain, moved, plain, room, unflatten
 from stretto.torch.worker import Worker
 
 Tensors = Sequence[torch.Tensor]
+OneOrMore = Any  # a tensor, or several
 _groups: weakref.WeakSet[MpiGroup] = weakref.WeakSet()
 _TAGS = 32767  # every MPI has as many
-OTHER_RANKS = (
-    "start the program by the mpirun of the MPI that mpi4py was built for, and let stretto.torch.init_process_group() tell torch"
-)
 
 
 class MpiGroup(dist.ProcessGroup):
-    """Tensors are on the CPU, of any shape, strides and type; what MPI cannot reduce raises TypeError."""
+    """Tensors are on the CPU, of any shape, strides and type; what MPI cannot reduce raises TypeError.
+
+    As torch's groups take them, a tensor may stand for a list of one, and an operation or a root for the options.
+    """
 
     def __init__(self, rank: int, ranks: Sequence[int], name: str) -> None:
         """The group of these ranks of torch, of which this process is number `rank`. Collective over them.
@@ -48,6 +50,10 @@ class MpiGroup(dist.ProcessGroup):
     @property
     def group_name(self) -> str:
         return self._name
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return [torch.device("cpu")]
 
     def getBackendName(self) -> str:
         return "stretto"
@@ -74,9 +80,10 @@ class MpiGroup(dist.ProcessGroup):
 
     # Reductions
 
-    def allreduce(self, tensors: Tensors, opts: Any = None) -> dist.Work:
-        op, mpi = _operation(opts), self._communicator
-        todo = [(dense(tensor), Reduction.of(op, tensor.dtype)) for tensor in tensors]
+    def allreduce(self, tensors: OneOrMore, opts: Any = None, timeout: Any = None, *, op: Any = None) -> dist.Work:  # noqa: ARG002
+        how_all, mpi = _operation(opts if op is None else op), self._communicator
+        tensors = _listed(tensors)
+        todo = [(dense(tensor), Reduction.of(how_all, tensor.dtype)) for tensor in tensors]
 
         def task() -> None:
             for tensor, how in todo:
@@ -92,10 +99,10 @@ class MpiGroup(dist.ProcessGroup):
     def allreduce_coalesced(self, tensors: Tensors, opts: Any = None) -> dist.Work:
         return self.allreduce(tensors, opts)
 
-    def reduce(self, tensors: Tensors, opts: Any) -> dist.Work:
-        op, root, mpi = _operation(opts), opts.rootRank, self._communicator
+    def reduce(self, tensors: OneOrMore, opts: Any, op: Any = None, timeout: Any = None) -> dist.Work:  # noqa: ARG002
+        root, mpi, tensors = _root(opts), self._communicator, _listed(tensors)
         tensor = dense(_only(tensors))
-        how = Reduction.of(op, tensor.dtype)
+        how = Reduction.of(_operation(opts if op is None else op), tensor.dtype)
 
         def task() -> None:
             given = how.opened(tensor)
@@ -115,30 +122,45 @@ class MpiGroup(dist.ProcessGroup):
         todo = ((output, [one]) for output, one in zip(outputs, given, strict=True))
         return self._reduce_scatter(_operation(opts), todo, opts, list(outputs))
 
-    def reduce_scatter(self, outputs: Tensors, given: Sequence[Tensors], opts: Any = None) -> dist.Work:
+    def reduce_scatter(
+        self,
+        outputs: OneOrMore,
+        given: Any,
+        opts: Any = None,
+        timeout: Any = None,  # noqa: ARG002
+    ) -> dist.Work:
+        """given: for each output blocks for all ranks; for a single tensor, its blocks."""
+        if isinstance(outputs, torch.Tensor):
+            outputs, given = [outputs], [given]
         return self._reduce_scatter(_operation(opts), zip(outputs, given, strict=True), opts, list(outputs))
 
     def _reduce_scatter(self, op: Any, todo: Iterable[tuple[torch.Tensor, Tensors]], opts: Any, result: Any) -> dist.Work:
-        """Each output from blocks for all ranks: one tensor that holds them, or several of which each is one or more."""
+        """Each output from blocks for all ranks: one tensor that holds equal ones, or one for each rank, equal or not."""
         mpi = self._communicator
         planned = [(dense(output), all_dense(blocks), Reduction.of(op, output.dtype)) for output, blocks in todo]
         for output, blocks, _ in planned:
-            _check(sum(block.numel() for block in blocks) == output.numel() * mpi.size, "a block for each rank to reduce_scatter")
+            whole = len(blocks) == 1 and blocks[0].numel() == output.numel() * mpi.size
+            mine = len(blocks) == mpi.size and blocks[mpi.rank].numel() == output.numel()
+            _check(whole or mine, "a block for each rank to reduce_scatter")
             _check(all(block.dtype == output.dtype for block in blocks), "tensors of one type to reduce_scatter")
 
         def task() -> None:
             for output, blocks, how in planned:
                 whole = how.opened(blocks[0] if len(blocks) == 1 else flat(blocks))
                 into = how.room(output)
-                mpi.Reduce_scatter_block(how.buffer(whole, into.numel()), how.buffer(into), how.operation)
+                counts = [block.numel() for block in blocks]
+                if len(set(counts)) == 1:
+                    mpi.Reduce_scatter_block(how.buffer(whole, into.numel()), how.buffer(into), how.operation)
+                else:
+                    mpi.Reduce_scatter(how.buffer(whole), how.buffer(into), counts, how.operation)
                 how.close(into, output, mpi.size)
 
         return self._collective(opts, result, task)
 
     # Movements
 
-    def broadcast(self, tensors: Tensors, opts: Any) -> dist.Work:
-        root, mpi = opts.rootRank, self._communicator
+    def broadcast(self, tensors: OneOrMore, opts: Any, timeout: Any = None) -> dist.Work:  # noqa: ARG002
+        root, mpi, tensors = _root(opts), self._communicator, _listed(tensors)
         todo = [dense(tensor) for tensor in tensors]
 
         def task() -> None:
@@ -156,7 +178,10 @@ class MpiGroup(dist.ProcessGroup):
     def all_gather_single_coalesced(self, outputs: Tensors, given: Tensors, opts: Any = None) -> dist.Work:
         return self._allgather((([output], one) for output, one in zip(outputs, given, strict=True)), opts, list(outputs))
 
-    def allgather(self, outputs: Sequence[Tensors], given: Tensors, opts: Any = None) -> dist.Work:
+    def allgather(self, outputs: Any, given: OneOrMore, opts: Any = None) -> dist.Work:
+        """outputs: for each tensor that is given room for all ranks; for a single one, its room."""
+        if isinstance(given, torch.Tensor):
+            outputs, given = [outputs], [given]
         return self._allgather(zip(outputs, given, strict=True), opts, [list(one) for one in outputs])
 
     def allgather_coalesced(self, outputs: Sequence[Tensors], given: Tensors, opts: Any = None) -> dist.Work:
@@ -180,8 +205,10 @@ class MpiGroup(dist.ProcessGroup):
 
         return self._collective(opts, result, task)
 
-    def gather(self, outputs: Sequence[Tensors], given: Tensors, opts: Any) -> dist.Work:
-        root, mpi = opts.rootRank, self._communicator
+    def gather(self, outputs: Any, given: OneOrMore, opts: Any, timeout: Any = None) -> dist.Work:  # noqa: ARG002
+        if isinstance(given, torch.Tensor):
+            outputs, given = [outputs], [given]
+        root, mpi = _root(opts), self._communicator
         block = dense(_only(given))
         into = all_dense(_only(outputs)) if mpi.rank == root else []
         if mpi.rank == root:
@@ -197,8 +224,10 @@ class MpiGroup(dist.ProcessGroup):
 
         return self._collective(opts, [list(one) for one in outputs], task)
 
-    def scatter(self, outputs: Tensors, given: Sequence[Tensors], opts: Any) -> dist.Work:
-        root, mpi = opts.rootRank, self._communicator
+    def scatter(self, outputs: OneOrMore, given: Any, opts: Any, timeout: Any = None) -> dist.Work:  # noqa: ARG002
+        if isinstance(outputs, torch.Tensor):
+            outputs, given = [outputs], [given]
+        root, mpi = _root(opts), self._communicator
         block = dense(_only(outputs))
         blocks = all_dense(_only(given)) if mpi.rank == root else []
         if mpi.rank == root:
@@ -261,16 +290,16 @@ class MpiGroup(dist.ProcessGroup):
 
     # Messages
 
-    def send(self, tensors: Tensors, to: int, tag: int) -> dist.Work:
-        tensor = plain(dense(_only(tensors)))
+    def send(self, tensors: OneOrMore, to: int, tag: int) -> dist.Work:
+        tensor = plain(dense(_only(_listed(tensors))))
         return self._message(self._communicator.Isend(moved(tensor), to, tag), tensor)
 
-    def recv(self, tensors: Tensors, of: int, tag: int) -> dist.Work:
-        tensor = dense(_only(tensors))
+    def recv(self, tensors: OneOrMore, of: int, tag: int) -> dist.Work:
+        tensor = dense(_only(_listed(tensors)))
         into = room(tensor)
         return self._message(self._communicator.Irecv(moved(into), of, tag), into, tensor)
 
-    def recv_anysource(self, tensors: Tensors, tag: int) -> dist.Work:
+    def recv_anysource(self, tensors: OneOrMore, tag: int) -> dist.Work:
         return self.recv(tensors, MPI.ANY_SOURCE, tag)
 
     def _message(self, *parts: Any) -> Message:
@@ -378,8 +407,18 @@ def _communicator(ranks: Sequence[int], rank: int, name: str) -> MPI.Intracomm:
         everybody.Free()
 
 
+def _listed(tensors: OneOrMore) -> Tensors:
+    return [tensors] if isinstance(tensors, torch.Tensor) else tensors
+
+
 def _operation(opts: Any) -> Any:
-    return dist.ReduceOp.SUM if opts is None else opts.reduceOp
+    if opts is None or isinstance(opts, int):  # a root alone
+        return dist.ReduceOp.SUM
+    return getattr(opts, "reduceOp", opts)
+
+
+def _root(opts: Any) -> int:
+    return int(getattr(opts, "rootRank", opts))
 
 
 def _only(tensors: Sequence[Any]) -> Any:

@@ -271,6 +271,23 @@ def special(rank: int, size: int) -> None:
 
     done = dist.all_reduce(again, async_op=True).get_future().then(twice).wait()
     assert done.tolist() == [float(size * size)] * 3, done
+    # As C++ and groups' own users call them: a tensor for a list of one, an operation or a root for options.
+    group, mine = dist.group.WORLD, torch.full((2, 2), float(rank))
+    group.allreduce(mine, dist.ReduceOp.MAX).wait()
+    assert mine.eq(size - 1).all()
+    rooms = [torch.zeros(2) for _ in range(size)]
+    group.allgather(rooms, torch.full((2,), float(rank))).wait()
+    assert [one.tolist() for one in rooms] == [[rank] * 2 for rank in range(size)], rooms
+    block = torch.zeros(rank + 1)
+    group.reduce_scatter(block, [torch.full((i + 1,), i + 1.0) for i in range(size)]).wait()  # of unequal blocks too
+    assert block.tolist() == [size * (rank + 1.0)] * (rank + 1), block
+    group.broadcast(block := torch.full((3,), float(rank)), size - 1).wait()
+    assert block.eq(size - 1).all()
+    group.reduce(block, 0).wait()
+    assert rank or block.eq(size * (size - 1)).all()
+    group.scatter(block, [torch.full((3,), float(i)) for i in range(size)] if rank == 0 else [], 0).wait()
+    group.gather(rooms := [torch.zeros(3) for _ in range(size)] if rank == 0 else [], block, 0).wait()
+    assert [one.tolist() for one in rooms] == ([[i] * 3 for i in range(size)] if rank == 0 else []), rooms
     # Nobody keeps what is returned here.
     for _ in range(20):
         dist.isend(torch.full((100000,), float(rank)), (rank + 1) % size)

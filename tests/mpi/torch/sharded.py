@@ -1,4 +1,4 @@
-"""Training with sharded parameters and optimizer state: allgathers and reduce-scatters, in C++ and in Python.
+"""Training with sharded parameters and optimizer state, and with uneven steps: what torch asks of groups, in C++ and in Python.
 
 Usage: as examples/ddp.py
 """
@@ -39,6 +39,15 @@ def network() -> nn.Sequential:
     return nn.Sequential(nn.Linear(20, 33), nn.Tanh(), nn.Linear(33, 7))
 
 
+def uneven(group: dist.ProcessGroup) -> list[float]:
+    """Ranks with fewer steps than others, which stand in for them, and parameters that are not used."""
+    model = nn.parallel.DistributedDataParallel(network(), process_group=group, find_unused_parameters=True)
+    with model.join():
+        for i in range(2 + 2 * dist.get_rank()):
+            model(torch.full((4, 20), 0.1 * i)).sum().backward()
+    return [float(parameter.grad.sum()) / 1000 for parameter in model.parameters()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--backend", required=True)
@@ -55,6 +64,7 @@ def main() -> None:
     copied = nn.parallel.DistributedDataParallel(network(), process_group=group, gradient_as_bucket_view=True)
     zero = ZeroRedundancyOptimizer(copied.parameters(), torch.optim.Adam, process_group=group, lr=0.01)
     found += losses(copied, zero, group, options.steps)
+    found += uneven(group)
     objects = [None] * dist.get_world_size()
     dist.all_gather_object(objects, {"rank": dist.get_rank()}, group=group)
     assert [one["rank"] for one in objects] == list(range(dist.get_world_size()))
