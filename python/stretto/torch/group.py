@@ -12,7 +12,6 @@ import os
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from mpi4py import MPI
 from stretto.torch import OTHER_RANKS
 from stretto.torch.tensors import Reduction, all_dense, dense, flat, is_plain, moved, plain, room, unflatten
 from stretto.torch.worker import Worker
+from stretto.torch.works import Deed, Message
 
 Tensors = Sequence[torch.Tensor]
 OneOrMore = Any  # a tensor, or several
@@ -307,67 +307,6 @@ class MpiGroup(dist.ProcessGroup):
         self._messages = [one for one in self._messages if not one.is_completed()]
         self._messages.append(Message(*parts))
         return self._messages[-1]
-
-
-class Deed(dist.Work):
-    """A collective under way. What has gone wrong is raised where it is waited for."""
-
-    def __init__(self, future: torch.futures.Future[Any]) -> None:
-        super().__init__()
-        self._future = future
-
-    def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - MPI waits as long as it takes
-        self._future.wait()
-        return True
-
-    def get_future(self) -> torch.futures.Future[Any]:
-        return self._future
-
-    def is_completed(self) -> bool:
-        return bool(self._future.done())
-
-    def is_success(self) -> bool:
-        try:
-            return self.is_completed() and self.wait()
-        except Exception:
-            return False
-
-    def result(self) -> Any:
-        return self._future.value()
-
-
-class Message(dist.Work):
-    """A message under way. `buffer` is kept until it has come; what has been received then goes to `into`."""
-
-    def __init__(self, request: MPI.Request, buffer: torch.Tensor, into: torch.Tensor | None = None) -> None:
-        super().__init__()
-        self._request, self._buffer, self._into = request, buffer, into
-        self._status = MPI.Status()
-        self._done = False
-
-    def wait(self, timeout: timedelta | None = None) -> bool:  # noqa: ARG002 - MPI waits as long as it takes
-        if not self._done:
-            self._request.Wait(self._status)
-            self._finish()
-        return True
-
-    def is_completed(self) -> bool:
-        if not self._done and self._request.Test(self._status):
-            self._finish()
-        return self._done
-
-    def is_success(self) -> bool:
-        return self.is_completed()
-
-    def source_rank(self) -> int:
-        return int(self._status.Get_source())
-
-    _source_rank = source_rank
-
-    def _finish(self) -> None:
-        self._done = True
-        if self._into is not None and self._into is not self._buffer:
-            self._into.copy_(self._buffer)
 
 
 class _Whole:
