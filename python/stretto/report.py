@@ -93,10 +93,11 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
 
 def _arrival(one: Arrival, world: int) -> str:
     last = one.usual_last
-    who = f"{world} ranks" if len(one.ranks) == world else f"ranks {rank_list(one.ranks)}".replace("–", "-")
+    ranks = f" ({'rank' if len(one.ranks) == 1 else 'ranks'} {rank_list(one.ranks)})".replace("–", "-")
+    who = f", {world} ranks" if len(one.ranks) == world else ranks
     compared = "1 collective" if one.calls == 1 else f"{one.calls} collectives"
     return (
-        f"arrival, {who}, {compared} compared: {seconds(one.mean_spread)} from first to last "
+        f"arrival{who}, {compared} compared: {seconds(one.mean_spread)} from first to last "
         f"(at most {seconds(one.most_spread)}); rank {last} last in {percent(one.last[last])}, "
         f"the same rank twice running in {percent(one.repeated)}"
     )

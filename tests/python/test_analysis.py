@@ -118,7 +118,7 @@ def test_arrivals_of_the_ranks_are_put_together() -> None:
     assert one.repeated == pytest.approx(0.7)
     summary = analysis.summarise(records(first, second, example(0, 4), example(1, 4)))
     assert (
-        "arrival, ranks 2-3, 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
+        "arrival (ranks 2-3), 10 collectives compared: 1 us from first to last (at most 2.5 us); rank 3 last in 80 %"
         in summary_text(summary, 0, "on")
     )
     summary.ranks = summary.ranks[:2]
