@@ -163,7 +163,7 @@ class StagedShipment {
   // Equal slices of all pieces in a round. Enough rounds that staging and reading overlap, large enough that announcing them
   // costs little.
   size_t slice_of(size_t longest, int pieces, size_t most) const {
-    const size_t all = size_t(pieces), least = staged_piece(team_, 0);
+    const size_t all = size_t(std::max(pieces, 1)), least = staged_piece(team_, 0);
     const size_t piece = staged_piece(team_, longest * all, route_.ends == Ends::all);
     const size_t slice = std::min(most, std::max(piece, least * all)) / all;
     return slice > cache_line ? slice & ~(cache_line - 1) : slice;
