@@ -9,6 +9,7 @@ import pytest
 
 import check_layers
 import readme_commands
+from devkit import test as suites
 from devkit.test import Suite, Task, in_two_rows
 
 
@@ -120,3 +121,14 @@ def test_a_suite_that_raises_is_no_end_of_them() -> None:
 
     with pytest.raises(IndexError, match="of its own"):
         in_two_rows([], [], [broken])
+
+
+def test_a_script_that_breaks_off_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "tests" / "some" / "run"
+    script.parent.mkdir(parents=True)
+    script.write_text("#!/bin/sh\necho 'ok      first'\nexit 3\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(suites, "ROOT", tmp_path)
+    found = suites.script_suite(script, True)
+    assert (found.name, found.passed, found.failed) == ("some", 0, 1)
+    assert "exit code 3" in found.failures[0]

@@ -205,6 +205,7 @@ def script_suite(script: Path, quick: bool) -> Suite:
                 passed, failed, told = int(match[1]), int(match[2]), True
     if process.returncode and not failed:
         failed = 1
+        failures.append([f"ended with exit code {process.returncode}; why stands above, behind 'dev: {name}'"])
     if not process.returncode and not told:
         passed = 1
     return Suite(name, passed, failed, time.monotonic() - begin, tuple(map("\n".join, failures)))

@@ -43,9 +43,9 @@ def init_process_group(**options: Any) -> None:
     from mpi4py import MPI  # which calls MPI_Init: not in processes that only import the program, such as loaders of data
 
     world = MPI.COMM_WORLD
-    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
-        if os.environ.get(name, "").isdigit() and int(os.environ[name]) != world.size:
-            raise RuntimeError(f"{name} is {os.environ[name]}, and MPI has {world.size}: {OTHER_RANKS}")
+    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):  # of an outer launcher too: they tell of more, not of fewer
+        if world.size == 1 and os.environ.get(name, "") not in ("", "0", "1"):
+            raise RuntimeError(f"{name} is {os.environ[name]}, and MPI has one process here: {OTHER_RANKS}")
     try:
         dist.init_process_group(BACKEND, store=_store(world), rank=world.rank, world_size=world.size, **options)
     except Exception:

@@ -7,7 +7,7 @@ import struct
 HEADER = struct.Struct("<8sIIIiiiQQQQQQIIIIII128s64s192s")
 KINDS = 32
 NAME_BYTES = 40
-ARRIVALS_AND_TURNS = 32 * 64 + 16 + 512 * 8  # bytes at the end
+ARRIVALS_AND_TURNS = 32 * 64 + 16 + 512 * 16  # bytes at the end
 HEADER_FIELDS = (
     "magic version header_bytes stage world_rank world_size pid start_ticks start_ns last_ticks last_ns init_ns finalize_ns "
     "functions reasons algorithms blocks blocks_used accelerating mpi_library host verdict"
@@ -35,7 +35,7 @@ def text(raw):
 def read(path):
     data = pathlib.Path(path).read_bytes()
     header = named(HEADER_FIELDS, HEADER.unpack_from(data))
-    assert header["magic"] == b"STRETTOR" and header["version"] == 3 and header["header_bytes"] == HEADER.size
+    assert header["magic"] == b"STRETTOR" and header["version"] == 4 and header["header_bytes"] == HEADER.size
     for key in ("mpi_library", "host", "verdict"):
         header[key] = text(header[key])
     at = HEADER.size
