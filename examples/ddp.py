@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Data-parallel training of a convolutional network with PyTorch's DistributedDataParallel, on the CPU.
 
-The backend is the one thing that tells gloo from MPI, and so from Stretto:
+A program like any other that torchrun starts, with gloo; with MPI in gloo's place, and so Stretto:
 
-    mpirun -n 4 python examples/ddp.py --backend gloo
-    stretto run -- mpirun -n 4 python examples/ddp.py
+    torchrun --nproc-per-node 4 examples/ddp.py
+    stretto run -- mpirun -n 4 python -m stretto.torch examples/ddp.py
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
 
-import stretto.torch  # noqa: E402
-
 
 def network(width: int) -> nn.Module:
     side = digits.SIDE // 4
@@ -42,9 +40,9 @@ def network(width: int) -> nn.Module:
     )
 
 
-def train(options: argparse.Namespace, group: dist.ProcessGroup) -> dict[str, object]:
+def train(options: argparse.Namespace) -> dict[str, object]:
     torch.manual_seed(0)
-    model = nn.parallel.DistributedDataParallel(network(options.width), process_group=group)
+    model = nn.parallel.DistributedDataParallel(network(options.width))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
     pictures, labels, _ = digits.load()
     pictures, labels = torch.as_tensor(pictures), torch.as_tensor(labels).long()
@@ -58,7 +56,7 @@ def train(options: argparse.Namespace, group: dist.ProcessGroup) -> dict[str, ob
         loss.backward()
         optimizer.step()
         total = loss.detach().clone()
-        dist.all_reduce(total, group=group)
+        dist.all_reduce(total)
         losses.append(float(total) / ranks)
         seconds.append(time.perf_counter() - begin)
     middle = sorted(seconds[len(seconds) // 5 :])
@@ -67,17 +65,16 @@ def train(options: argparse.Namespace, group: dist.ProcessGroup) -> dict[str, ob
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", choices=("stretto", "gloo"), default="stretto")
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--batch", type=int, default=32, help="Pictures of a rank in a step.")
     parser.add_argument("--width", type=int, default=1024, help="Neurons of the hidden layer: how much there is to sum.")
     parser.add_argument("--json", type=Path, help="Where rank 0 writes losses and seconds.")
     options = parser.parse_args()
-    stretto.torch.init_process_group()
-    group = dist.group.WORLD if options.backend == "stretto" else dist.new_group(backend=options.backend)
-    result = {"backend": options.backend, **train(options, group)}
+    dist.init_process_group("gloo")
+    backend = dist.get_backend()
+    result = {"backend": backend, **train(options)}
     if dist.get_rank() == 0:
-        print(f"{options.backend}: last loss {result['losses'][-1]:.6f}, a step takes {result['step_seconds'] * 1e3:.1f} ms")
+        print(f"{backend}: last loss {result['losses'][-1]:.6f}, a step takes {result['step_seconds'] * 1e3:.1f} ms")
         if options.json:
             options.json.write_text(json.dumps(result))
     dist.destroy_process_group()

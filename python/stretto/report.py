@@ -168,9 +168,9 @@ def warnings(summary: Summary, exit_code: int | None) -> list[str]:
         cause = (
             "the program may not have started, or not use MPI"
             if exit_code
-            else "the program may not use MPI (PyTorch's gloo and NCCL do not, even under mpirun: see docs/pytorch.md), "
-            "or another one than its launcher's; or the launcher does not pass LD_PRELOAD on, or the ranks run in a container "
-            "without Stretto's libraries"
+            else "the program may not use MPI (PyTorch's gloo and NCCL do not, even under mpirun; gloo's programs do by "
+            "python -m stretto.torch, see docs/pytorch.md), or another one than its launcher's; or the launcher does not pass "
+            "LD_PRELOAD on, or the ranks run in a container without Stretto's libraries"
         )
         lines.append(f"no MPI call was seen (exit code {exit_code}): {cause} (--dry-run shows the command)")
     if summary.missing and summary.calls:

@@ -8,6 +8,7 @@ library that mpi4py was built for, and so Stretto's where the program runs under
 
     stretto run -- mpirun -n 4 python train.py
 
+A program that says nothing of it, as torchrun starts it, is run with it by `mpirun -n 4 python -m stretto.torch train.py`.
 Needs torch and mpi4py, and nothing else of Stretto. docs/pytorch.md has the details.
 """
 
@@ -21,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
+from torch.distributed import init_process_group as of_torch  # `python -m stretto.torch` puts another in its place
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -40,22 +42,27 @@ def init_process_group(**options: Any) -> None:
     From the call on a rank that ends by an exception ends the job, as the others would wait for it.
     RuntimeError: the launcher has started more processes than MPI knows of.
     """
-    from mpi4py import MPI  # which calls MPI_Init: not in processes that only import the program, such as loaders of data
-
-    world = MPI.COMM_WORLD
-    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):  # of an outer launcher too: they tell of more, not of fewer
-        if world.size == 1 and os.environ.get(name, "") not in ("", "0", "1"):
-            raise RuntimeError(f"{name} is {os.environ[name]}, and MPI has one process here: {OTHER_RANKS}")
+    world = ranks_of_mpi()
     try:
-        dist.init_process_group(BACKEND, store=_store(world), rank=world.rank, world_size=world.size, **options)
+        of_torch(BACKEND, store=_store(world), rank=world.rank, world_size=world.size, **options)
     except Exception:
         if world.size > 1:  # the others may wait for this one already
             traceback.print_exc()
             sys.stderr.flush()
             world.Abort(1)
         raise
-    if world.size > 1:
-        _end_the_job_where_an_exception_ends_a_rank()
+    end_the_job_where_an_exception_ends_a_rank()
+
+
+def ranks_of_mpi() -> MPI.Intracomm:
+    """MPI_COMM_WORLD. RuntimeError: the launcher has started more processes than MPI knows of."""
+    from mpi4py import MPI  # which calls MPI_Init: not in processes that only import the program, such as loaders of data
+
+    world = MPI.COMM_WORLD
+    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):  # of an outer launcher too: they tell of more, not of fewer
+        if world.size == 1 and os.environ.get(name, "") not in ("", "0", "1"):
+            raise RuntimeError(f"{name} is {os.environ[name]}, and MPI has one process here: {OTHER_RANKS}")
+    return world
 
 
 def _store(world: MPI.Intracomm) -> dist.Store:
@@ -70,10 +77,12 @@ def _store(world: MPI.Intracomm) -> dist.Store:
     return mine or dist.TCPStore(host, port, world.size, False, wait_for_workers=False)
 
 
-def _end_the_job_where_an_exception_ends_a_rank() -> None:
-    """torch's own hook, which tells the rank, is within."""
+def end_the_job_where_an_exception_ends_a_rank() -> None:
+    """As the others may wait for it. torch's own hook, which tells the rank, is within."""
     from mpi4py import MPI
 
+    if MPI.COMM_WORLD.size == 1:
+        return
     tell, process = sys.excepthook, os.getpid()
 
     def tell_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

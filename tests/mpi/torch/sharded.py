@@ -12,14 +12,11 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
-import stretto.torch
 
-
-def losses(model: nn.Module, optimizer: torch.optim.Optimizer, group: dist.ProcessGroup, steps: int) -> list[float]:
+def losses(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> list[float]:
     generator = torch.Generator().manual_seed(dist.get_rank())
     found = []
     for _ in range(steps):
@@ -29,8 +26,9 @@ def losses(model: nn.Module, optimizer: torch.optim.Optimizer, group: dist.Proce
         loss.backward()
         optimizer.step()
         total = loss.detach().clone()
-        dist.all_reduce(total, dist.ReduceOp.AVG if dist.get_backend(group) == "stretto" else dist.ReduceOp.SUM, group)
-        found.append(float(total) / (1 if dist.get_backend(group) == "stretto" else dist.get_world_size()))
+        average = dist.get_backend() == "stretto"
+        dist.all_reduce(total, dist.ReduceOp.AVG if average else dist.ReduceOp.SUM)
+        found.append(float(total) / (1 if average else dist.get_world_size()))
     return found
 
 
@@ -39,9 +37,9 @@ def network() -> nn.Sequential:
     return nn.Sequential(nn.Linear(20, 33), nn.Tanh(), nn.Linear(33, 7))
 
 
-def uneven(group: dist.ProcessGroup) -> list[float]:
+def uneven() -> list[float]:
     """Ranks with fewer steps than others, which stand in for them, and parameters that are not used."""
-    model = nn.parallel.DistributedDataParallel(network(), process_group=group, find_unused_parameters=True)
+    model = nn.parallel.DistributedDataParallel(network(), find_unused_parameters=True)
     with model.join():
         for i in range(2 + 2 * dist.get_rank()):
             model(torch.full((4, 20), 0.1 * i)).sum().backward()
@@ -50,23 +48,21 @@ def uneven(group: dist.ProcessGroup) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backend", required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--json", type=Path, required=True)
     options = parser.parse_args()
-    stretto.torch.init_process_group()
-    group = dist.group.WORLD if options.backend == "stretto" else dist.new_group(backend=options.backend)
-    mesh = DeviceMesh.from_group(group, "cpu")
+    dist.init_process_group("gloo")
+    mesh = dist.init_device_mesh("cpu", (dist.get_world_size(),))
     sharded = network()
     for part in (sharded[0], sharded[2], sharded):
         fully_shard(part, mesh=mesh)
-    found = losses(sharded, torch.optim.SGD(sharded.parameters(), lr=0.05), group, options.steps)
-    copied = nn.parallel.DistributedDataParallel(network(), process_group=group, gradient_as_bucket_view=True)
-    zero = ZeroRedundancyOptimizer(copied.parameters(), torch.optim.Adam, process_group=group, lr=0.01)
-    found += losses(copied, zero, group, options.steps)
-    found += uneven(group)
+    found = losses(sharded, torch.optim.SGD(sharded.parameters(), lr=0.05), options.steps)
+    copied = nn.parallel.DistributedDataParallel(network(), gradient_as_bucket_view=True)
+    zero = ZeroRedundancyOptimizer(copied.parameters(), torch.optim.Adam, lr=0.01)
+    found += losses(copied, zero, options.steps)
+    found += uneven()
     objects = [None] * dist.get_world_size()
-    dist.all_gather_object(objects, {"rank": dist.get_rank()}, group=group)
+    dist.all_gather_object(objects, {"rank": dist.get_rank()})
     assert [one["rank"] for one in objects] == list(range(dist.get_world_size()))
     if dist.get_rank() == 0:
         options.json.write_text(json.dumps({"losses": found}))
