@@ -3,11 +3,36 @@
 #include "platform/cpus.hpp"
 
 namespace stretto::collective {
+namespace {
+
+// Where several threads of a process wait, a rank stands on several CPUs: moved one by one they get into each other's way. (Four
+// ranks of four threads on two CPUs beside three busy processes took several times as long.)
+class WaitingThreads {
+ public:
+  // Whether this thread, which waits, is the only one of the process that has for some time.
+  bool is_alone(uint64_t now) {
+    constexpr uint64_t some_time_ns = 10'000'000'000;
+    __attribute__((tls_model("initial-exec"))) static thread_local char self;
+    const void* const before = last_.exchange(&self, std::memory_order_relaxed);
+    if (before != &self && before != nullptr) changed_at_.store(now, std::memory_order_relaxed);
+    const uint64_t changed_at = changed_at_.load(std::memory_order_relaxed);
+    return changed_at == 0 || now - changed_at > some_time_ns;
+  }
+
+ private:
+  std::atomic<const void*> last_{nullptr};
+  std::atomic<uint64_t> changed_at_{0};
+};
+
+constinit WaitingThreads waiting_threads;
+
+}  // namespace
 
 void Mates::tell(uint64_t now) {
   if (board_ == nullptr) return;
   if (const int cpu = platform::current_cpu(); cpu != cpu_) board_->cpus[rank_].store(uint16_t(1 + (cpu_ = cpu)));
-  if (now - spread_at_ < period_ns) return;
+  const bool is_alone = waiting_threads.is_alone(now);
+  if (now - spread_at_ < period_ns || !is_alone) return;
   spread_at_ = now;
   spread(now / period_ns);
 }

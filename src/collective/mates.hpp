@@ -18,7 +18,7 @@ class Mates {
 
   // This rank, which waits, tells where it stands. Now and then: where two ranks more stand there than on another CPU that it may
   // use, one of them moves to that one: they have turns of `period_ns`, so that it may be one that seldom waits. What it may use
-  // does not change.
+  // does not change. None moves where several threads of it wait.
   static constexpr uint64_t period_ns = 5'000'000;
   void tell(uint64_t now);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "platform/cpus.hpp"
@@ -86,6 +87,27 @@ TEST_F(MatesTest, NotMoreOftenThanEveryFewMilliseconds) {
   mates.tell(turn_of_third + Mates::period_ns / 2);
   EXPECT_EQ(place_of(3), cpus_[0]);
   mates.tell(turn_of_third + 3 * Mates::period_ns);
+  EXPECT_NE(place_of(3), cpus_[0]);
+}
+
+TEST_F(MatesTest, NotWhereAnotherThreadHasJustWaited) {
+  if (cpus_.size() < 2) GTEST_SKIP() << "one CPU";
+  constexpr uint64_t begin = turn_of_third + 6000 * Mates::period_ns;
+  for (int r = 0; r < 3; ++r) place(r, r == 0 ? cpus_[1] : cpus_[0]);
+  Mates mates;
+  mates.sit(board_, 3, ranks);
+  std::thread([&] {
+    Mates of_another_team;
+    of_another_team.sit(board_, 3, ranks);
+    of_another_team.tell(begin - 3 * Mates::period_ns);
+  }).join();
+  EXPECT_TRUE(platform::move_to(cpus_[0]));
+  mates.tell(begin);
+  EXPECT_EQ(place_of(3), cpus_[0]);
+  mates.tell(begin + 3 * Mates::period_ns);
+  EXPECT_EQ(place_of(3), cpus_[0]);
+  EXPECT_TRUE(platform::move_to(cpus_[0]));
+  mates.tell(begin + 3000 * Mates::period_ns);  // for more than ten seconds no other thread has
   EXPECT_NE(place_of(3), cpus_[0]);
 }
 
