@@ -1,7 +1,9 @@
-"""What a program may do wrong. Usage: mistakes.py exception|start|child|alone"""
+"""What a program may do wrong, or leave undone. Usage: mistakes.py exception|start|child|unfinished|alone"""
 
 import os
 import sys
+import threading
+import time
 
 import torch
 import torch.distributed as dist
@@ -30,6 +32,17 @@ match sys.argv[1]:
             os._exit(3)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
         dist.all_reduce(torch.ones(1))
+        print("right")
+    case "unfinished":  # the program ends while a future's callback, which torch calls from C++, has not
+        stretto.torch.init_process_group()
+        begun = threading.Event()
+
+        def callback(_: torch.futures.Future) -> None:
+            begun.set()
+            time.sleep(0.5)
+
+        dist.all_reduce(torch.ones(1), async_op=True).get_future().add_done_callback(callback)
+        begun.wait()
         print("right")
     case "alone":
         for start in (stretto.torch.init_process_group, lambda: dist.init_process_group("stretto")):
