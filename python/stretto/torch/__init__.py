@@ -20,6 +20,7 @@ import traceback
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["BACKEND", "init_process_group"]
 
 BACKEND = "stretto"
+# Before it, C++ that waited for a work whose Python half nobody kept, as DistributedDataParallel does, waited for ever.
+LEAST_TORCH = (2, 7)
 OTHER_RANKS = (
     "start the program by the mpirun of the MPI that mpi4py was built for, and let stretto.torch.init_process_group() tell torch"
 )
@@ -38,8 +41,9 @@ def init_process_group(**options: Any) -> None:
 
     options: what torch.distributed.init_process_group takes besides the backend, store, rank and world_size.
     From the call on a rank that ends by an exception ends the job, as the others would wait for it.
-    RuntimeError: the launcher has started more processes than MPI knows of.
+    RuntimeError: the launcher has started more processes than MPI knows of; PyTorch is older than LEAST_TORCH.
     """
+    _check_torch()
     from mpi4py import MPI  # which calls MPI_Init: not in processes that only import the program, such as loaders of data
 
     world = MPI.COMM_WORLD
@@ -56,6 +60,12 @@ def init_process_group(**options: Any) -> None:
         raise
     if world.size > 1:
         _end_the_job_where_an_exception_ends_a_rank()
+
+
+def _check_torch() -> None:
+    if tuple(map(int, torch.__version__.split(".")[:2])) < LEAST_TORCH:
+        least = ".".join(map(str, LEAST_TORCH))
+        raise RuntimeError(f"the backend stretto needs PyTorch {least} or later, and this is {torch.__version__}")
 
 
 def _store(world: MPI.Intracomm) -> dist.Store:
@@ -87,6 +97,7 @@ def _end_the_job_where_an_exception_ends_a_rank() -> None:
 
 def _group(options: Any, _: Any) -> dist.ProcessGroup:
     """What torch calls on the members of a new group."""
+    _check_torch()
     from stretto.torch.group import MpiGroup
 
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))

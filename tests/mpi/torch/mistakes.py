@@ -1,4 +1,4 @@
-"""What a program may do wrong, or leave undone. Usage: mistakes.py exception|start|child|unfinished|alone"""
+"""What a program may do wrong, or leave undone. Usage: mistakes.py exception|start|child|unfinished|old|alone"""
 
 import os
 import sys
@@ -44,6 +44,9 @@ match sys.argv[1]:
         dist.all_reduce(torch.ones(1), async_op=True).get_future().add_done_callback(callback)
         begun.wait()
         print("right")
+    case "old":
+        torch.__version__ = torch.torch_version.TorchVersion("2.6.0+cpu")
+        stretto.torch.init_process_group()
     case "alone":
         for start in (stretto.torch.init_process_group, lambda: dist.init_process_group("stretto")):
             try:
