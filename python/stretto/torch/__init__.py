@@ -17,6 +17,8 @@ import os
 import socket
 import sys
 import traceback
+from contextlib import redirect_stderr
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,7 @@ def init_process_group(**options: Any) -> None:
     """`torch.distributed.init_process_group` for the ranks of MPI_COMM_WORLD, which torch's ranks are then. Collective.
 
     options: what torch.distributed.init_process_group takes besides the backend, store, rank and world_size.
-    From the call on a rank that ends by an exception ends the job, as the others would wait for it.
+    From the first group of the backend on, a rank that ends by an exception ends the job, as the others would wait for it.
     RuntimeError: the launcher has started more processes than MPI knows of; PyTorch is older than LEAST_TORCH.
     """
     _check_torch()
@@ -58,8 +60,6 @@ def init_process_group(**options: Any) -> None:
             sys.stderr.flush()
             world.Abort(1)
         raise
-    if world.size > 1:
-        _end_the_job_where_an_exception_ends_a_rank()
 
 
 def _check_torch() -> None:
@@ -80,17 +80,28 @@ def _store(world: MPI.Intracomm) -> dist.Store:
     return mine or dist.TCPStore(host, port, world.size, False, wait_for_workers=False)
 
 
+@cache
 def _end_the_job_where_an_exception_ends_a_rank() -> None:
-    """torch's own hook, which tells the rank, is within."""
+    """Here too where torch.distributed.init_process_group("stretto") was called, as frameworks do.
+
+    torch puts a hook around this one, which catches what is written to print it afterwards, when the job is no more.
+    """
     from mpi4py import MPI
+
+    if MPI.COMM_WORLD.size == 1:
+        return
 
     tell, process = sys.excepthook, os.getpid()
 
     def tell_and_abort(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        tell(kind, error, trace)
-        sys.stderr.flush()
-        if os.getpid() == process and not MPI.Is_finalized():  # no child's
-            MPI.COMM_WORLD.Abort(1)
+        if os.getpid() != process or MPI.Is_finalized():  # a child's
+            tell(kind, error, trace)
+            return
+        with redirect_stderr(sys.__stderr__):
+            print(f"rank {MPI.COMM_WORLD.rank} ends the job by an exception", file=sys.stderr)
+            tell(kind, error, trace)
+            sys.stderr.flush()
+        MPI.COMM_WORLD.Abort(1)
 
     sys.excepthook = tell_and_abort
 
@@ -101,7 +112,9 @@ def _group(options: Any, _: Any) -> dist.ProcessGroup:
     from stretto.torch.group import MpiGroup
 
     ranks = list(options.global_ranks_in_group) or list(range(options.group_size))
-    return MpiGroup(options.group_rank, ranks, options.group_id)
+    group = MpiGroup(options.group_rank, ranks, options.group_id)
+    _end_the_job_where_an_exception_ends_a_rank()
+    return group
 
 
 dist.Backend.register_backend(BACKEND, _group, extended_api=True, devices=["cpu"])

@@ -1,6 +1,7 @@
-"""What a program may do wrong, or leave undone. Usage: mistakes.py exception|start|child|unfinished|old|alone"""
+"""What a program may do wrong, or leave undone. Usage: mistakes.py exception|framework|start|child|unfinished|old|alone"""
 
 import os
+import socket
 import sys
 import threading
 import time
@@ -11,9 +12,23 @@ from mpi4py import MPI
 
 import stretto.torch
 
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
 match sys.argv[1]:
     case "exception":
         stretto.torch.init_process_group()
+        if dist.get_rank() == 1:
+            raise ValueError("of this rank alone")
+        dist.all_reduce(torch.ones(1))
+    case "framework":  # which calls torch's own init_process_group
+        port = MPI.COMM_WORLD.bcast(free_port() if MPI.COMM_WORLD.rank == 0 else None)
+        rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+        dist.init_process_group("stretto", f"tcp://127.0.0.1:{port}", rank=rank, world_size=size)
         if dist.get_rank() == 1:
             raise ValueError("of this rank alone")
         dist.all_reduce(torch.ones(1))
