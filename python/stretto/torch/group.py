@@ -7,9 +7,6 @@ nonblocking and are waited for by their caller, as a rank may start them in any 
 
 from __future__ import annotations
 
-import atexit
-import os
-import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -25,7 +22,6 @@ from stretto.torch.works import Deed, Message
 
 Tensors = Sequence[torch.Tensor]
 OneOrMore = Any  # a tensor, or several
-_groups: weakref.WeakSet[MpiGroup] = weakref.WeakSet()
 _TAGS = 32767  # every MPI has as many
 
 
@@ -45,7 +41,6 @@ class MpiGroup(dist.ProcessGroup):
         self._communicator = _communicator(ranks, rank, name)
         self._worker = Worker("stretto.torch")
         self._messages: list[Message] = []
-        _groups.add(self)
 
     @property
     def group_name(self) -> str:
@@ -58,13 +53,8 @@ class MpiGroup(dist.ProcessGroup):
     def getBackendName(self) -> str:
         return "stretto"
 
-    def drain(self) -> None:
-        """Returns when all is done that was started."""
-        self._worker.drain()
-
     def shutdown(self) -> None:
         """Frees the communicator, when all is done that was started. Collective."""
-        _groups.discard(self)
         self._worker.end()
         self._communicator.Free()
 
@@ -368,13 +358,3 @@ def _only(tensors: Sequence[Any]) -> Any:
 def _check(good: bool, wanted: str) -> None:
     if not good:
         raise ValueError(f"the backend stretto wants {wanted}")
-
-
-@atexit.register
-def _finish_all() -> None:
-    """Before MPI is finalized, which mpi4py does later."""
-    for group in list(_groups):
-        group.drain()
-
-
-os.register_at_fork(after_in_child=_groups.clear)  # a child has no such thread, and leaves MPI alone

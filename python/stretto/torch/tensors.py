@@ -35,7 +35,7 @@ _NUMBERS = {
 # torch's, MPI's, and MPI's for bytes that are 0 or 1.
 _OPERATIONS = (
     (dist.ReduceOp.SUM, MPI.SUM, MPI.MAX),
-    (dist.ReduceOp.AVG, MPI.SUM, MPI.OP_NULL),  # divided afterwards
+    (dist.ReduceOp.AVG, MPI.SUM, MPI.OP_NULL),  # divided afterwards; of integers towards 0, as with NCCL
     (dist.ReduceOp.PRODUCT, MPI.PROD, MPI.MIN),
     (dist.ReduceOp.MIN, MPI.MIN, MPI.MIN),
     (dist.ReduceOp.MAX, MPI.MAX, MPI.MAX),
@@ -45,6 +45,7 @@ _OPERATIONS = (
 )
 _OF_BITS = (MPI.BAND, MPI.BOR, MPI.BXOR)
 _OF_ORDER = (MPI.MIN, MPI.MAX)
+_INDIVISIBLE = tuple(getattr(torch, name) for name in ("uint16", "uint32", "uint64") if hasattr(torch, name))  # by torch
 _HALVES = (torch.float16, torch.bfloat16)
 
 Buffer = list[Any]  # memory, which keeps the tensor alive, count and type, as mpi4py takes them
@@ -122,7 +123,7 @@ class Reduction:
         if (
             operation == MPI.OP_NULL
             or number is None
-            or (is_mean and not (real or complex_))
+            or (is_mean and dtype in _INDIVISIBLE)
             or (operation in _OF_BITS and (real or complex_))
             or (operation in _OF_ORDER and complex_)
         ):
@@ -143,6 +144,6 @@ class Reduction:
 
     def close(self, result: torch.Tensor, into: torch.Tensor, ranks: int) -> None:
         if self.is_mean:
-            result.div_(ranks)
+            result.div_(ranks, rounding_mode=None if result.is_floating_point() or result.is_complex() else "trunc")
         if result is not into:
             into.copy_(result)

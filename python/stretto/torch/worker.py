@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from typing import Any
 import torch
 
 Task = Callable[[], Any]
+_working: set[Worker] = set()  # those that have a thread
 
 
 class Worker:
@@ -31,6 +34,7 @@ class Worker:
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
             self._thread.start()
+            _working.add(self)
         future = torch.futures.Future()
         self._begun += 1
         self._tasks.put((task, future))
@@ -44,17 +48,13 @@ class Worker:
             return future
         return _done(task)
 
-    def drain(self) -> None:
-        """Returns when all is done that was started."""
-        if self._begun != self._ended:
-            self._until_done(self.start(lambda: None))
-
     def end(self) -> None:
-        self.drain()
+        """Returns when all is done that was started, callbacks too. A further call starts another thread."""
         if self._thread is not None:
             self._tasks.put(None)
             self._thread.join()
             self._thread = None
+            _working.discard(self)
 
     @staticmethod
     def _until_done(future: torch.futures.Future) -> None:
@@ -91,3 +91,13 @@ def _done(task: Task) -> torch.futures.Future:
     future = torch.futures.Future()
     _tell(future, _outcome(task))
     return future
+
+
+@atexit.register
+def _end_all() -> None:
+    """Before MPI is finalized, which mpi4py does later, and before Python is, which ends threads where they are, in C++ too."""
+    for worker in list(_working):
+        worker.end()
+
+
+os.register_at_fork(after_in_child=_working.clear)  # a child has no such thread, and leaves MPI alone

@@ -263,6 +263,9 @@ def special(rank: int, size: int) -> None:
             mean = torch.full((4,), float(rank), dtype=dtype)
             dist.all_reduce(mean, dist.ReduceOp.AVG, async_op=True).wait()
             assert mean.tolist() == [(size - 1) / 2] * 4, mean
+    whole = torch.tensor([rank, -rank])  # Lightning has such means, of sizes of batches
+    dist.all_reduce(whole, dist.ReduceOp.AVG)
+    assert whole.tolist() == [(size - 1) // 2, -((size - 1) // 2)], whole
     # A future's callback may start a collective, and wait for it.
     again = torch.ones(3)
 
@@ -300,7 +303,7 @@ def special(rank: int, size: int) -> None:
 def refused(rank: int, size: int) -> None:
     """What cannot be done is an error before anything is sent, the same on all ranks."""
     wrong = (
-        (TypeError, lambda: dist.all_reduce(torch.ones(2, dtype=torch.int32), dist.ReduceOp.AVG)),
+        (TypeError, lambda: dist.all_reduce(torch.ones(2, dtype=torch.bool), dist.ReduceOp.AVG)),
         (TypeError, lambda: dist.all_reduce(torch.ones(2), dist.ReduceOp.BXOR)),
         (TypeError, lambda: dist.all_reduce(torch.eye(2).to_sparse())),
         (TypeError, lambda: dist.broadcast(torch.ones(2, device="meta"), 0)),
