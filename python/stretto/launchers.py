@@ -141,8 +141,9 @@ def _by_version(path: Path) -> Launcher:
     if name == "Slurm":
         return Launcher(path, Style.SLURM, "", said)
     raise StrettoError(
-        f"{path} is no launcher that Stretto knows (Open MPI, MPICH or Intel MPI's Hydra, Slurm's srun); with another one, "
-        "set LD_PRELOAD on the ranks yourself (stretto doctor shows the libraries)"
+        f"{path} is no launcher that Stretto knows (Open MPI, MPICH or Intel MPI's Hydra, Slurm's srun); with a script that "
+        "calls one of these, put stretto run -- before it there; with another launcher, set LD_PRELOAD on the ranks yourself "
+        "(stretto doctor shows the libraries)"
     )
 
 

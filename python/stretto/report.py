@@ -78,7 +78,8 @@ def print_summary(summary: Summary, wall_seconds: float, exit_code: int | None, 
         one = "1 rank" if ranks == 1 else f"{ranks} ranks"
         calls = "MPI" if exit_code == 0 else "calls of MPI that have returned"
         share = f", {percent(summary.mpi_share)} of the ranks' time in {calls}" if summary.mpi_share else ""
-        say(f"{one}, {seconds(wall_seconds)}{share}; {_verdict(summary, accelerate)}", file)
+        ended = f", exit code {exit_code}" if exit_code else ""
+        say(f"{one}, {seconds(wall_seconds)}{ended}{share}; {_verdict(summary, accelerate)}", file)
     if summary.collectives:
         headers = ("collective", "calls", "accelerated", "bytes", "time", "per rank", "algorithms; left to MPI")
         table(headers, [_collective_row(name, one, ranks, accelerate) for name, one in _by_time(summary)], file)

@@ -91,7 +91,9 @@ def summary_text(summary: analysis.Summary, exit_code: int | None, accelerate: s
 def test_calls_that_may_not_have_returned_are_mentioned() -> None:
     summary = analysis.summarise(records(example()))
     for exit_code, calls in ((0, "MPI;"), (137, "calls of MPI that have returned;"), (None, "calls of MPI that have returned;")):
-        assert f"100 % of the ranks' time in {calls}" in summary_text(summary, exit_code, "on")
+        text = summary_text(summary, exit_code, "on")
+        assert f"100 % of the ranks' time in {calls}" in text
+        assert ("exit code 137, 100 %" in text) == (exit_code == 137)
 
 
 def test_bytes_that_were_not_looked_at_are_not_told() -> None:
