@@ -46,7 +46,7 @@ Status by_trial(Team& team, const Request& request, Trials<ways>& trials, const 
   const uint64_t came = ticks();
   const Status status = all[choice.way](team, request);
   if (!status.ok() && status.code != Code::truncated) return status;  // of what is truncated here the others do not know
-  uint64_t took;
+  uint64_t took = 0;
   STRETTO_TRY(common_time(team, came, &took));
   if (choice.timed)
     trials.note(bytes, choice.way, took);

@@ -19,8 +19,7 @@ uint64_t used_by(const CpuClock& clock) {
 }
 
 int compute_until_killed() {
-  for (volatile unsigned i = 0;; i = i + 1) {
-  }
+  for (unsigned i = 0;; ++i) asm volatile("" : : "r"(i));
 }
 
 TEST(CpuClock, CountsAllThreads) {
