@@ -55,8 +55,9 @@ def take_over_init_process_group(world: MPI.Intracomm) -> None:
             torch_s(*args, **options)
             return
         for name, of_mpi in (("rank", world.rank), ("world_size", world.size)):
-            if given.pop(name, -1) not in (-1, of_mpi):
-                raise ValueError(f"init_process_group: {name} is not {of_mpi}, which it is in MPI")
+            told = given.pop(name, -1)
+            if told not in (-1, of_mpi):
+                raise ValueError(f"init_process_group: {name} is {told} here, and {of_mpi} in MPI")
         for elsewhere in ("init_method", "store"):  # where the ranks would meet
             given.pop(elsewhere, None)
         stretto.torch.init_process_group(**given)
